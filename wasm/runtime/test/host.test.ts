@@ -135,18 +135,24 @@ class Host {
       const have = this.arrays.get(message.handle)!;
       this.arrays.set(message.handle, Uint8Array.from([...have, ...message.data]));
     }
-    if (message.kind === "Execute") {
+    if (message.kind === "Execute" || message.kind === "ExecuteFetching") {
       const given = message.arguments.map((h) => new Float32Array(this.arrays.get(h)!.slice().buffer));
       const sum = given[0]!.map((_, i) => given.reduce((total, array) => total + array[i]!, 0));
       for (const result of message.results) this.arrays.set(result, new Uint8Array(sum.buffer));
     }
     if (message.kind === "Free") message.handles.forEach((h) => this.arrays.delete(h));
     if (message.kind === "Ping") peer.send(encode("Ready", { op: message.op }));
-    if (message.kind === "Fetch") {
-      const data = this.arrays.get(message.handle)!;
+    const asked =
+      message.kind === "Fetch"
+        ? [message.handle]
+        : message.kind === "ExecuteFetching"
+          ? message.fetched.map((i) => message.results[i]!)
+          : [];
+    if (asked.length) {
+      const data = Uint8Array.from(asked.flatMap((handle) => [...this.arrays.get(handle)!]));
       const half = data.length >> 1;
       const part = (offset: number, end: number): Uint8Array =>
-        encode("Data", { op: message.op, size: data.length, offset, data: data.subarray(offset, end) });
+        encode("Data", { op: this.received, size: data.length, offset, data: data.subarray(offset, end) });
       peer.send(part(0, half));
       peer.send(part(half, data.length));
     }
@@ -239,7 +245,8 @@ test("an exported program runs on a host in one round trip", async () =>
     const twice = await add.onDevice(state, state);
     assert.deepEqual(await add.read({ twice }), { twice: Float32Array.of(302, 302, 302) });
     const order = host.seen.map(({ kind }) => kind).filter((kind) => kind !== "Settled" && kind !== "Credit");
-    assert.deepEqual(order.slice(0, 8), ["Program", "Put", "Compile", "Put", "Put", "Execute", "Free", "Fetch"]);
+    assert.deepEqual(order.slice(0, 6), ["Program", "Put", "Compile", "Put", "Put", "ExecuteFetching"]);
+    assert.deepEqual(order.slice(6), ["Put", "Put", "Execute", "Execute", "Fetch"]);
     here.close();
     await assert.rejects(async () => add(Float32Array.of(1, 2, 3), Float32Array.of(1, 2, 3)), WeftConnectionLost);
   }));

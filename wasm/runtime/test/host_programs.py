@@ -36,11 +36,17 @@ def endless(x):
     return lax.while_loop(lambda v: v[0] > 0, lambda v: v + 1, x)
 
 
+def large(x):
+    """Results that don't come in one reply."""
+    return jnp.arange(20_000, dtype=jnp.float32) + x, x > 1, jnp.full((150, 150), x)
+
+
 F4 = np.linspace(0, 1, 6, dtype=np.float32).reshape(2, 3)
 PROGRAMS = {
     "layers": (layers, (F4, {"n": np.int32(4)})),
     "step": (step, (np.arange(4, dtype=np.float64), np.float64(0.5))),
     "many": (many, (F4,)),
+    "large": (large, (np.float32(2.5),)),
     "endless": (endless, (np.ones(2, np.float32),)),
 }
 

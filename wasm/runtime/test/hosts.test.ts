@@ -124,6 +124,13 @@ test("an exported program gives what Python gives, on each device", async () =>
     }
   }));
 
+test("large results come one by one", async () =>
+  session(async (host) => {
+    const { args, result } = said("large");
+    const large = await host.load(file("large"));
+    for (let i = 0; i < 3; i++) close(await large(...(args.map(value) as [])), value(result));
+  }));
+
 test("state stays on the host, donated from step to step", async () =>
   session(async (host) => {
     const step = await host.load<[Float64Array, number], [Float64Array, number]>(file("step"), { donate: [0] });

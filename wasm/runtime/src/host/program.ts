@@ -49,6 +49,9 @@ async function fetched({ session }: HostDevice, handle: number, spec: Layout): P
   return valueOf(bytes.buffer, spec);
 }
 
+/** Results of so many bytes together come in one reply. */
+const TOGETHER = 64 << 10;
+
 const aval = ({ dtype, shape }: ArraySpec) => ({ dtype, weak: false, shape });
 const viewed = (array: TypedArray | Uint8Array): Uint8Array =>
   new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
@@ -105,27 +108,62 @@ export class HostProgram {
     return new HostProgram(device, signature, handle, given);
   }
 
-  /** Calls it; the handles of its results belong to the caller. Resolves once all arguments are on their way. */
-  private async run(values: readonly unknown[]): Promise<number[]> {
+  /** The handles of its arguments, once all are on their way, and what frees those that nobody else has. */
+  private async given(values: readonly unknown[]): Promise<{ handles: number[]; free: () => void }> {
     const { session } = this.device;
     const leaves = leavesOf(this.signature, this.inputs, values, this.device);
     const donated = new Set(this.signature.donated);
-    const temporary: number[] = [];
+    const temporary: [handle: number, bytes: number][] = [];
     const handles = await Promise.all(
       leaves.map(async ([value, where], i) => {
         if (value instanceof Held) return donated.has(i) ? value.consume() : value.at(where);
         const handle = await session.put(viewed(value), aval(this.inputs[i]!), this.device.id);
-        if (!donated.has(i)) temporary.push(handle);
+        if (!donated.has(i)) temporary.push([handle, value.byteLength]);
         return handle;
       }),
     );
+    const free = (): void => temporary.forEach(([handle, bytes]) => session.free(handle, bytes));
+    return { handles: [...this.constants, ...handles], free };
+  }
+
+  /** Calls it; the handles of its results belong to the caller. */
+  private async run(values: readonly unknown[]): Promise<number[]> {
+    const { session } = this.device;
+    const { handles, free } = await this.given(values);
     const results = this.outputs.map(() => session.newHandle());
-    session.operate("Execute", { program: this.handle, arguments: [...this.constants, ...handles], results });
-    temporary.forEach((handle) => session.free(handle));
+    session.operate("Execute", { program: this.handle, arguments: handles, results });
+    free();
     return results;
   }
 
   async call(...values: unknown[]): Promise<unknown> {
+    const { session } = this.device;
+    const sizes = this.outputs.map(bytesOf);
+    const size = sizes.reduce((sum, bytes) => sum + bytes, 0);
+    if (sizes.length > 1 && size > TOGETHER) return this.callAndFetch(values);
+    const { handles, free } = await this.given(values);
+    const results = this.outputs.map(() => session.newHandle());
+    const fetched = results.map((_, i) => i);
+    const reply = session.request(
+      "ExecuteFetching",
+      { program: this.handle, arguments: handles, results, fetched },
+      size,
+    );
+    free();
+    try {
+      const { buffer } = await reply;
+      let at = 0;
+      const leaves = this.outputs.map((spec, i) =>
+        valueOf(sizes.length === 1 ? buffer : buffer.slice(at, (at += sizes[i]!)), spec),
+      );
+      return unflatten(this.signature.result, leaves);
+    } finally {
+      results.forEach((handle, i) => session.free(handle, sizes[i]));
+    }
+  }
+
+  /** The same for large results: each takes its own way, so that none waits for another to be copied. */
+  private async callAndFetch(values: readonly unknown[]): Promise<unknown> {
     const results = await this.run(values);
     try {
       const leaves = await Promise.all(results.map((handle, i) => fetched(this.device, handle, this.outputs[i]!)));

@@ -12,6 +12,9 @@ const BUFFERED = 8 << 20; // bytes in the socket's own buffer, with which an upl
 const LOG = 64 << 20; // bytes that the host has not confirmed, with which it waits too
 const PROGRAMS = 1000; // that the host knows by their hashes
 const HANDLES = 2 ** 20; // that an operation takes at most
+const CRUMBS = 32; // what is freed or settled waits for company, up to so many
+const CRUMBS_BYTES = 64 << 10; // and so large
+const TIDY = 100; // ms
 const BEAT = 2500; // ms of silence after which the host is asked whether it is there
 const SILENCE = 10_000; // and after which it is taken for gone
 const PAUSES = [50, 100, 200, 500, 1000, 2000]; // ms between attempts to take a connection up again
@@ -59,7 +62,18 @@ export interface Ticket {
 
 type Operation = Extract<
   Kind,
-  "Put" | "Part" | "Program" | "ProgramPart" | "Forget" | "Compile" | "Execute" | "Fetch" | "Free" | "Ping" | "Keep"
+  | "Put"
+  | "Part"
+  | "Program"
+  | "ProgramPart"
+  | "Forget"
+  | "Compile"
+  | "Execute"
+  | "ExecuteFetching"
+  | "Fetch"
+  | "Free"
+  | "Ping"
+  | "Keep"
 >;
 
 /** What an operation is answered. */
@@ -125,6 +139,9 @@ export class Session {
   private sent = 0; // the last operation that this connection has carried
   private control: Uint8Array[] = [];
   private garbage: number[] = [];
+  private garbageBytes = 0;
+  private settled: number[] = []; // operations whose replies the host may forget
+  private tidying: ReturnType<typeof setTimeout> | undefined;
   private flushing = false;
   private readonly replies = new Map<number, Reply>();
   private readonly programs = new Map<string, Uint8Array>(); // hashes of those that were sent
@@ -188,7 +205,7 @@ export class Session {
   /** Sends an operation and returns its number; nothing waits. */
   operate<K extends Operation>(kind: K, fields: Omit<Fields<K>, "op">): number {
     if (this.failure) throw this.failure;
-    if (this.garbage.length && kind !== "Free") this.operate("Free", { handles: this.garbage.splice(0) });
+    if (kind !== "Free" && (this.garbageBytes >= CRUMBS_BYTES || this.garbage.length >= CRUMBS)) this.freeNow();
     const op = ++this.ops;
     const data = encode(kind, { op, ...fields } as unknown as Fields<K>);
     this.log.push({ op, data });
@@ -238,14 +255,30 @@ export class Session {
     }
   }
 
-  /** Frees an array or a program with the next operation, or soon. */
-  free(handle: number): void {
+  /** Frees an array of so many bytes, or a program, soon: with the next operation, or in company if it is small. */
+  free(handle: number, bytes = CRUMBS_BYTES): void {
     if (this.failure) return;
-    if (!this.garbage.length)
-      setTimeout(() => {
-        if (this.garbage.length && !this.failure) this.operate("Free", { handles: this.garbage.splice(0) });
-      }, 100);
     this.garbage.push(handle);
+    this.garbageBytes += bytes;
+    this.tidySoon();
+  }
+
+  private freeNow(): void {
+    this.garbageBytes = 0;
+    if (this.garbage.length) this.operate("Free", { handles: this.garbage.splice(0) });
+  }
+
+  private settleNow(): void {
+    if (this.settled.length) this.say("Settled", { ops: this.settled.splice(0) });
+  }
+
+  private tidySoon(): void {
+    this.tidying ??= setTimeout(() => {
+      this.tidying = undefined;
+      if (this.failure) return;
+      this.freeNow();
+      this.settleNow();
+    }, TIDY);
   }
 
   /** Drops all that is pending: the host stops what it computes, begins with nothing else of it, and whoever waits gets
@@ -267,6 +300,8 @@ export class Session {
   /** Closes the connection; the session goes on without it. */
   leave(): void {
     if (this.failure) return;
+    this.freeNow();
+    this.settleNow();
     this.flush();
     this.fail(new WeftConnectionLost(`the session on ${this.url} was left to whoever resumes it`));
     this.socket?.close();
@@ -275,6 +310,7 @@ export class Session {
 
   close(): void {
     if (this.failure) return;
+    this.settleNow();
     this.say("Bye", {});
     this.flush();
     this.fail(new WeftConnectionLost(`the session on ${this.url} is closed`));
@@ -402,7 +438,10 @@ export class Session {
   private settle(op: number): Reply | undefined {
     const reply = this.replies.get(op);
     this.replies.delete(op);
-    this.say("Settled", { ops: [op] });
+    this.settled.push(op);
+    // the host keeps a large one until it hears of this
+    if ((reply?.data.length ?? 0) >= CRUMBS_BYTES || this.settled.length >= CRUMBS) this.settleNow();
+    else this.tidySoon();
     return reply;
   }
 
@@ -518,6 +557,7 @@ export class Session {
     this.confirm(first.received);
     this.sent = first.received;
     this.control = [];
+    this.settled = []; // the host sends these replies again
     if (this.cancelled) this.say("Cancel", { through: this.cancelled }); // the host may not have heard of it
     for (const reply of this.replies.values()) reply.restart(); // the host sends replies again from their beginning
     rest.forEach((message) => this.handle(message));
