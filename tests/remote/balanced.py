@@ -18,6 +18,7 @@ from platforms import SERVERS
 SHIPPED = (pathlib.Path(__file__).resolve().parents[2] / "deploy/haproxy.cfg").read_text()
 TLS = pathlib.Path(__file__).parent / "tls"  # of localhost, signed by itself
 NAMES = ("host-1", "host-2")
+BACKENDS = ("sessions", "queue", "programs")  # of the configuration
 
 
 def free_port() -> int:
@@ -36,7 +37,10 @@ class Balanced:
             ("bind :80", f"bind 127.0.0.1:{free_port()}"),
             ("bind :443", f"bind 127.0.0.1:{self.port}"),
             ("/etc/haproxy/weft-host.pem", str(folder / "both.pem")),
-            ("    maxconn 20000", f"    stats socket {self.control}\n    maxconn 1000"),  # a test may open few files
+            (
+                "    maxconn 20000",
+                f"    stats socket {self.control} level admin\n    maxconn 1000",
+            ),  # a test may open few files
             *[(f"server {name} 10.0.0.1{k}:8765", f"server {name} 127.0.0.1:{ports[name]}") for k, name in NUMBERED],
         ]:
             assert found in text
@@ -60,22 +64,38 @@ class Balanced:
             process.terminate()
             process.wait(20)
 
+    def hold_checks(self, backend: str, names: tuple[str, ...] = NAMES) -> None:
+        """HAProxy takes hosts for ready from now on, whatever they say."""
+        for name in names:
+            with socket.socket(socket.AF_UNIX) as control:
+                control.connect(str(self.control))
+                control.sendall(f"disable health {backend}/{name}; set server {backend}/{name} health up\n".encode())
+                assert not control.recv(1 << 16).strip()
+
     def connect(self, url: str = "", **options):
         return weft.remote.connect(url or self.url, token=TOKEN, **options)
 
-    def up(self, name: str) -> bool:
-        """Whether HAProxy gives a host new sessions, and requests."""
+    def up(self, name: str, backends: tuple[str, ...] = BACKENDS) -> bool:
+        """Whether HAProxy gives a host new sessions, clients that wait, and requests."""
+        states = self._states(name, backends)
+        return bool(states) and all(state.startswith("UP") for state in states)
+
+    def down(self, name: str, backends: tuple[str, ...] = BACKENDS) -> bool:
+        """Whether it gives a host none of these."""
+        return not any(state.startswith("UP") for state in self._states(name, backends))
+
+    def _states(self, name: str, backends: tuple[str, ...]) -> list[str]:
         with socket.socket(socket.AF_UNIX) as control:
             try:
                 control.connect(str(self.control))
             except OSError:
-                return False
+                return []
             control.sendall(b"show stat\n")
             text = b"".join(iter(lambda: control.recv(1 << 16), b"")).decode()
         rows = [line.split(",") for line in text.split("\n") if line]
-        states = [row[rows[0].index("status")] for row in rows if row[1] == name]
-        assert len(states) == 2
-        return all(state.startswith("UP") for state in states)
+        states = [row[rows[0].index("status")] for row in rows if row[1] == name and row[0].strip("# ") in backends]
+        assert len(states) == len(backends)
+        return states
 
     def ask(self, x: float, token: str = TOKEN, source: str = "127.0.0.1", **headers: str) -> tuple[int, dict]:
         """The answer to a request for a program, from an address of this machine."""

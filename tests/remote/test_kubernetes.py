@@ -162,12 +162,12 @@ def test_the_proxy_is_configured_as_the_shipped_one(tmp_path):
     """But for the hosts' names, ports that need no rights, and where names are looked up."""
     own, shipped = ((place / "haproxy.cfg").read_text() for place in (FOLDER, FOLDER.parent))
     space = KUSTOMIZATION["namespace"]
-    for name, address, track in re.findall(r"^ +server (\S+) (\S+)(.*)", own, re.M):
+    for name, address, more in re.findall(r"^ +server (\S+) (\S+)(.*)", own, re.M):
         assert address == f"{name}.weft-host.{space}.svc.cluster.local:8765" and HOST_NAME.fullmatch(name)
-        assert track in ("", f" track sessions/{name}")
+        assert not more
     names = re.findall(r"^ +server (\S+) ", own, re.M)
-    count = len(names) // 2
-    assert names == [f"weft-host-{k}" for k in range(count)] * 2
+    count = len(names) // 3
+    assert names == [f"weft-host-{k}" for k in range(count)] * 3
     assert found("StatefulSet", "weft-host")["spec"]["replicas"] <= count
 
     def bare(text: str) -> list[str]:

@@ -12,6 +12,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -267,7 +268,7 @@ def test_a_host_that_drains(tmp_path):
         sessions = {host_of(s): s for s in [balanced.connect(cut.url.replace("ws:", "wss:")) for _ in range(2)]}
         x = weft.device_put(np.ones(3, np.float32), sessions["host-1"].devices()[0])
         hosts[0].process.send_signal(signal.SIGTERM)
-        assert becomes(lambda: not balanced.up("host-1")) and balanced.up("host-2")
+        assert becomes(lambda: balanced.down("host-1")) and balanced.up("host-2")
         before = hosts[1].page.json("/api/programs")[1]["programs"][0]["requests"]
         for k in range(5):
             with balanced.connect() as session:
@@ -309,12 +310,71 @@ def test_a_host_that_starts_again_has_its_sessions(tmp_path):
         x = weft.device_put(np.ones(3, np.float32), session.devices()[0])
         session.ping()
         first.__exit__(None, None, None)
-        assert becomes(lambda: not balanced.up("host-1"))
+        assert becomes(lambda: balanced.down("host-1"))
         time.sleep(2)  # longer than clients wait for a host that was killed
         stack.enter_context(one(tmp_path / "1", "host-1", "--port", port, *options))
         assert float((x + 1).sum()) == 6 and session.stats.connections == 2
         for found in sessions.values():
             found.close()
+
+
+def test_a_host_that_is_full_gets_no_new_clients_while_another_has_room(tmp_path):
+    """Then they wait, and those who come back are handed to their hosts all the same."""
+    with both(tmp_path, "--sessions", "1", "--queue", "1") as (balanced, hosts), Proxy(balanced.port) as cut:
+        first = balanced.connect(cut.url.replace("ws:", "wss:"))
+        other = next(host.name for host in hosts if host.name != host_of(first))
+        assert becomes(lambda: balanced.down(host_of(first), ("sessions",)))
+        assert balanced.up(host_of(first), ("queue", "programs")) and balanced.up(other)
+        second = balanced.connect()
+        assert host_of(second) == other
+        assert becomes(lambda: balanced.down(other, ("sessions",)))
+        told, found = [], []
+        waiting = [
+            threading.Thread(target=lambda: found.append(balanced.connect(on_progress=told.append))) for _ in range(2)
+        ]
+        for thread in waiting:
+            thread.start()
+            assert becomes(lambda: len(told) == len(waiting) - sum(not t.ident for t in waiting))
+        assert becomes(lambda: all(balanced.down(name, ("queue",)) for name in NAMES)), "both queues are full"
+        with pytest.raises(ConnectionLost, match="HTTP 503"):
+            balanced.connect()
+        x = weft.device_put(np.ones(3, np.float32), first.devices()[0])
+        cut.cut()
+        assert float((x + 1).sum()) == 6 and first.stats.connections > 1
+        for session in (first, second):
+            session.close()
+        for thread in waiting:
+            thread.join(20)
+        assert {host_of(s) for s in found} == set(NAMES) and {(t.place, t.of) for t in told} == {(1, 1)}
+        for session in found:
+            session.close()
+
+
+@contextlib.contextmanager
+def unequal(tmp_path, few: tuple[str, ...]):
+    """Two hosts, of which the first one has these options, and HAProxy, which holds both for ready."""
+    with contextlib.ExitStack() as stack:
+        hosts = [stack.enter_context(one(tmp_path / name, name, *options)) for name, options in zip(NAMES, (few, ()))]
+        balanced = Balanced(tmp_path, {host.name: host.port for host in hosts})
+        stack.enter_context(balanced.running())
+        sessions = [stack.enter_context(balanced.connect()) for _ in NAMES]
+        assert {host_of(s) for s in sessions} == set(NAMES)
+        balanced.hold_checks("sessions")
+        yield balanced, hosts[0]
+
+
+@pytest.mark.parametrize("why", ["full", "draining"])
+def test_a_host_that_the_proxy_has_not_asked_yet(tmp_path, why):
+    """For up to a second it gets new sessions; it sends them elsewhere by a status that the proxy sees."""
+    few = ("--sessions", "1", "--queue", "0") if why == "full" else ("--drain", "600")
+    with unequal(tmp_path, few) as (balanced, host):
+        if why == "draining":
+            host.process.send_signal(signal.SIGTERM)
+            assert becomes(lambda: host.page.json("/api/host")[1]["draining"])
+        for _ in range(3):  # both have as many connections
+            with balanced.connect() as session:
+                assert host_of(session) == "host-2"
+        assert [event["cause"] for event in events(host, "refused")][:1] == [why]
 
 
 # what needs no proxy --------------------------------------------------------------------------------------------------

@@ -60,6 +60,7 @@ TAKEN_OVER = ConnectionLost(
 OVERTIME = 1.0  # seconds in which a worker can end a session by itself, before it is killed
 TOLD_SECONDS = 3.0  # in which a worker must have ended a session, if it has no other one
 STEP = 16 * MIB  # bytes that a worker gets beside those it needs, so that it asks seldom
+OTHERS = "X-Other-Hosts"  # with which a proxy says that it knows other hosts that could take a session
 NAME = 40  # characters of a client's name in the log
 REVOKED = "the session's token has expired or was revoked. Ask the host's operator for another one."
 LEFT = "the session was not taken up again in the time for which it was kept."
@@ -73,11 +74,12 @@ class Refused(Exception):
         cause: str, as metrics count it.
         error: the one that the client is told.
         reason: what the operator is told beside it.
+        elsewhere: whether another host may give it one.
     """
 
-    def __init__(self, cause: str, error: Exception, reason: str = ""):
+    def __init__(self, cause: str, error: Exception, reason: str = "", elsewhere: bool = False):
         super().__init__(str(error))
-        self.cause, self.error, self.reason = cause, error, reason
+        self.cause, self.error, self.reason, self.elsewhere = cause, error, reason, elsewhere
 
 
 class Front:
@@ -215,7 +217,7 @@ class Front:
     async def _started(self, arrival: Arrival) -> web.StreamResponse:
         grant, request = await self._admit(arrival), arrival.request
         if self.draining and grant is not INNER:
-            raise Refused("draining", LimitError(self._stopping()))
+            raise Refused("draining", LimitError(self._stopping()), elsewhere=True)
         if wait := self.gate.rates.connect(grant):
             raise Refused("rate", LimitError(_often(wait)), grant.whose)
         client = request.query.get("name", "")[:NAME]
@@ -278,7 +280,7 @@ class Front:
             async with self.room.place(arrival, grant, client, session) as waited:
                 yield waited
         except Full as e:
-            raise Refused("full", e.error) from None
+            raise Refused("full", e.error, elsewhere=e.elsewhere) from None
         except (ProtocolError, DeserializationError) as e:
             raise Refused("protocol", e) from None
 
@@ -336,6 +338,8 @@ class Front:
             return await work
         except Refused as e:
             self.journal.refused(request.remote or "", e.cause, e.error, e.reason)
+            if e.elsewhere and OTHERS in request.headers and arrival.line is None:
+                return web.json_response({"error": str(e.error)}, status=503)  # for the proxy, which tries another one
             return await arrival.part(p.End(class_name(e.error), str(e.error)))
         except Later as e:
             return await arrival.later(e.code, e.why)

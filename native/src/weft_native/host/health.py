@@ -40,11 +40,19 @@ class Health:
         return web.json_response({"status": "ok"}, headers={"Cache-Control": "no-store"})
 
     async def _ready(self, request: web.Request) -> web.StreamResponse:
-        why = await self.why_not()
+        why = self._full(request.query.get("for", "")) or await self.why_not()
         headers = {"Cache-Control": "no-store"}
         if why is None:
             return web.json_response({"ready": True}, headers=headers)
         return web.json_response({"ready": False, "why": why}, status=503, headers=headers)
+
+    def _full(self, purpose: str) -> str | None:
+        """Why a new session could not begin at once ("session"), or its client not even wait ("queue"); None if it
+        could. Proxies ask who spread new sessions over several hosts.
+        """
+        room = self.front.room
+        has = {"session": room.begins, "queue": room.takes}.get(purpose, True)
+        return None if has else "the host has no room for another client now."
 
     async def why_not(self) -> str | None:
         """Why the host could take no session now; None if it could."""

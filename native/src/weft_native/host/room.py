@@ -26,11 +26,11 @@ AT_ONCE = 200  # of them without a pause
 
 
 class Full(Exception):
-    """There is no place, and no room in the queue."""
+    """There is no place, and no room in the queue; `elsewhere` there may be."""
 
-    def __init__(self, message: str):
+    def __init__(self, message: str, elsewhere: bool):
         super().__init__(message)
-        self.error = LimitError(message)
+        self.error, self.elsewhere = LimitError(message), elsewhere
 
 
 class Over(Exception):
@@ -118,7 +118,7 @@ class Room:
                 waits = (
                     f" and {self.limits.queue} clients that wait" if self.limits.queue and grant is not INNER else ""
                 )
-                raise Full(f"the host has {self.limits.sessions} sessions already{waits}. Try again later.")
+                raise Full(f"the host has {self.limits.sessions} sessions already{waits}. Try again later.", True)
             waited = await self._wait(arrival, grant, client, session)
         else:
             self.coming.append(grant.id)
@@ -133,7 +133,7 @@ class Room:
             return
         have = [r.grant.id for r in self.living()] + self.coming + [w.grant.id for w in self.waiters]
         if have.count(grant.id) >= grant.sessions:
-            raise Full(f"this token is for {grant.sessions} sessions at one time. Close one of them first.")
+            raise Full(f"this token is for {grant.sessions} sessions at one time. Close one of them first.", False)
 
     async def _wait(self, arrival: Arrival, grant: Grant, client: str, session: str) -> float:
         """Returns when there is a place, which is counted in `coming`; after how many seconds."""
