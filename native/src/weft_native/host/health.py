@@ -51,8 +51,8 @@ class Health:
         could. Proxies ask who spread new sessions over several hosts.
         """
         room = self.front.room
-        has = {"session": room.begins, "queue": room.takes}.get(purpose, True)
-        return None if has else "the host has no room for another client now."
+        found = {"session": room.begins, "queue": room.takes}.get(purpose, True)
+        return None if found else "the host has no room for another client now."
 
     async def why_not(self) -> str | None:
         """Why the host could take no session now; None if it could."""
