@@ -57,6 +57,7 @@ ROOMS = {
         "wire",
         "desktop",
         "page",
+        "joined",
         "spread",
         "backend",
         "keep",

@@ -164,6 +164,30 @@ def test_variables_that_kubernetes_sets():
     assert load(environment={"WEFT_HOST_SERVICE_HOST": "10.0.0.1", "HOME": "/"}).unknown == ["WEFT_HOST_SERVICE_HOST"]
 
 
+JOINED = dict(coordinator="127.0.0.1:1", processes=2, workers="device", limits=Limits(sessions=1))
+
+
+@pytest.mark.parametrize(
+    "more, match",
+    [
+        (dict(), None),
+        (dict(coordinator="10.0.0.1:1", allow_remote=True), None),
+        (dict(coordinator="10.0.0.1:1"), "Add --allow-remote if the network is one that you trust"),
+        (dict(coordinator="nowhere"), "--coordinator: "),
+        (dict(process=2), "--processes, 2 or more, and --process from 0; here are 2 and 2"),
+        (dict(processes=1), "here are 1 and 0"),
+        (dict(workers="session"), "add --workers device"),
+        (dict(limits=Limits()), "add --sessions 1"),
+        (dict(jobs="folder"), "--jobs is not for hosts that have joined others"),
+        (dict(executables="folder"), "--executables is not for hosts that have joined others"),
+        (dict(coordinator=None), "name it too"),
+    ],
+)
+def test_hosts_that_join_each_other(more, match):
+    found = contradictions(Settings(**{**JOINED, **more}))
+    assert (found == []) if match is None else (len(found) == 1 and match in found[0]), found
+
+
 def test_the_page_has_the_settings():
     """If this fails: python tests/remote/settings_page.py"""
     text = PAGE.read_text()

@@ -192,7 +192,7 @@ def explained(error: Exception) -> Exception:
         return error
     if joined.watch is not None and not ended:
         joined.watch.wait(_TO_KNOW)  # the connection may have broken before we were told
-    return RuntimeError(at_user_line(f"{explanation()} ({str(error).splitlines()[0]})")) if ended else error
+    return BackendError(at_user_line(f"{explanation()} ({str(error).splitlines()[0]})")) if ended else error
 
 
 # Words of the errors of collectives whose other side is gone.

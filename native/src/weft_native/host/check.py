@@ -56,8 +56,38 @@ def contradictions(settings: Settings) -> list[str]:
             f" {settings.tokens}`."
         )
     wrong += _jwt(settings)
+    wrong += _joined(settings)
     if settings.serve is not None and not os.path.isdir(settings.serve):
         wrong.append(f"--serve {settings.serve}: there is no such folder.")
+    return wrong
+
+
+def _joined(settings: Settings) -> list[str]:
+    if settings.coordinator is None:
+        return [] if settings.processes == 1 else ["--processes: hosts join each other at --coordinator; name it too."]
+    wrong = []
+    try:
+        if not is_loopback(place(settings.coordinator)[0]) and not settings.allow_remote:
+            wrong.append(
+                f"--coordinator {settings.coordinator}: other machines reach the ports by which hosts join each other,"
+                " and no token is asked for there. Add --allow-remote if the network is one that you trust."
+            )
+    except ValueError as e:
+        wrong.append(f"--coordinator: {e}.")
+    if settings.processes < 2 or settings.process >= settings.processes:
+        wrong.append(
+            f"--coordinator: hosts that join each other have --processes, 2 or more, and --process from 0; here are"
+            f" {settings.processes} and {settings.process}."
+        )
+    if settings.workers != "device":
+        wrong.append("--coordinator: one process has the devices of a host that joins others; add --workers device.")
+    if settings.limits.sessions != 1:
+        wrong.append(
+            "--coordinator: programs of two sessions could wait for each other on two machines; add --sessions 1."
+        )
+    for name, value in (("serve", settings.serve), ("jobs", settings.jobs), ("executables", settings.executables)):
+        if value is not None:
+            wrong.append(f"--{name} is not for hosts that have joined others. Start another host for it.")
     return wrong
 
 

@@ -64,7 +64,8 @@ def launcher(options: Settings) -> Launcher:
         backend, platform = get_backend(options.platform)
         return ThreadLauncher(list(backend.devices(platform)), options.limits, options.executables is not None)
     keeps = options.executables is not None
-    return ForkLauncher(Options(options.platform, options.limits, options.sandbox, options.log_level, keeps))
+    joins = (options.coordinator, options.processes, options.process)
+    return ForkLauncher(Options(options.platform, options.limits, options.sandbox, options.log_level, keeps, *joins))
 
 
 async def run(options: Settings, token: str, audit: Audit | None = None) -> int:

@@ -17,6 +17,9 @@ class Options:
     sandbox: bool
     log_level: str
     executables: bool = False  # the host stores them
+    coordinator: str | None = None  # where workers of several hosts join each other
+    processes: int = 1
+    process: int = 0
 
     def dump(self) -> str:
         return json.dumps(dataclasses.asdict(self))

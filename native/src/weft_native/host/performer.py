@@ -31,7 +31,7 @@ from .messages import public_text
 from .programs import Executable, Programs, nbytes
 from .reports import Reports
 from .shelf import Entry
-from .spread import Spread, place
+from .spread import Spread, own_device, place
 from .store import Compiled, Inherited, Known, Store
 from .values import Answer, Failed, Incoming, Stored, Transfer, finished, host_array, host_bytes, is_gone
 
@@ -360,9 +360,7 @@ class Performer:
         return Failed(op, class_name(error), public_text(error, self.said))
 
     def _device(self, index: int) -> Device:
-        if index >= len(self.devices):
-            raise ProtocolError(f"there is no device {index}; there are {len(self.devices)}.")
-        return self.devices[index]
+        return own_device(self.devices, index)
 
     # uploads ----------------------------------------------------------------------------------------------------------
 

@@ -79,11 +79,13 @@ class Executable:
             self.devices = (place,)
         else:
             assert isinstance(compiled, Spread)
-            self.devices = place.devices
+            self.devices = compiled.devices
             self.in_types, self.out_avals = compiled.in_types(), compiled.out_types()
-            self.donated = tuple([d for d in donated for _ in place.devices])
+            self.donated = tuple([d for d in donated for _ in self.devices])
         self.out_sizes = [nbytes(a) for a in self.out_avals]
-        self.unbounded = _loops(jaxpr)
+        # a program of several hosts waits for the others
+        alone = not isinstance(place, Partition) or len(self.devices) == len(place.devices)
+        self.unbounded = _loops(jaxpr) or not alone
         self.short_runs = 0
         self.temp_bytes: int = compiled.memory_analysis().get("temp_size_in_bytes", 0)
 

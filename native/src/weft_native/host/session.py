@@ -12,6 +12,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import ParamSpec
 
+from weft.base.devices import addressable
 from weft.runtime.backend import Device
 from weft_remote import protocol as p
 from weft_remote.errors import LimitError, ProtocolError, class_name
@@ -230,7 +231,8 @@ class HostSession:
                 self.ended(self)
 
     def _welcome(self) -> p.Welcome:
-        kinds = [text for d in self.devices for text in (d.platform, str(d.device_kind))]
+        mine = set(addressable(self.devices))
+        kinds = [text for d in self.devices for text in (d.platform if d in mine else "", str(d.device_kind))]
         grace, frame = int(self.limits.grace * 1000), self.limits.frame_bytes
         return p.Welcome(self.id, self.secret, self.received, grace, frame, WINDOW, tuple(kinds))
 

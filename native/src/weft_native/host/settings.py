@@ -118,6 +118,14 @@ class Settings:
         "let the processes of sessions read no files and not use the network; without it, hosts run on systems that"
         " lack seccomp or Landlock",
     )
+    coordinator: str | None = _setting(
+        None,
+        "where the hosts of several machines join each other, so that one session computes on the devices of all: the"
+        " address of the machine with `process` 0, and a port; with `processes`, `--workers device` and `--sessions 1`",
+        "ADDRESS:PORT",
+    )
+    processes: int = _setting(1, "how many hosts join each other", least=1, most=4096)
+    process: int = _setting(0, "the number of this one among them, from 0", least=0, most=4095)
     serve: str | None = _setting(
         None,
         "answer HTTP requests for the exported programs of a folder, NAME.weft or NAME/VERSION.weft, by their names;"

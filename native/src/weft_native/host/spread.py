@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from weft.base.avals import ShapedArray, array_type, shaped
+from weft.base.devices import addressable
 from weft.base.mesh import Mesh, NamedSharding, P, Sharding
 from weft.core.jaxpr import Jaxpr
 from weft.runtime.backend import Device
@@ -24,9 +25,16 @@ def place(m: p.Compile | p.CompileSpread, jaxpr: Jaxpr, known: Sequence[Device])
     """Where a program runs: on a device, or on several. Raises ProtocolError for a placement that is none."""
     if isinstance(m, p.CompileSpread):
         return partition(m, jaxpr, known)
-    if m.device >= len(known):
-        raise ProtocolError(f"there is no device {m.device}; there are {len(known)}.")
-    return known[m.device]
+    return own_device(known, m.device)
+
+
+def own_device(known: Sequence[Device], index: int) -> Device:
+    """A device of this process. Raises ProtocolError for the number of another one."""
+    if index >= len(known):
+        raise ProtocolError(f"there is no device {index}; there are {len(known)}.")
+    if not addressable((known[index],)):
+        raise ProtocolError(f"device {index} is another host's; ask that one.")
+    return known[index]
 
 
 def partition(m: p.CompileSpread, jaxpr: Jaxpr, known: Sequence[Device]) -> Partition:
@@ -36,6 +44,8 @@ def partition(m: p.CompileSpread, jaxpr: Jaxpr, known: Sequence[Device]) -> Part
     if max(m.devices) >= len(known):
         raise ProtocolError(f"there is no device {max(m.devices)}; there are {len(known)}.")
     devices = [known[i] for i in m.devices]
+    if not addressable(devices):
+        raise ProtocolError("none of a program's devices is one of this host.")
     if backend_of(devices[0]).capabilities.spread is None:
         raise ProtocolError(f"the host's backend {backend_of(devices[0]).name} has programs on one device each.")
     meshes = list(_meshes(m.grids, devices))
@@ -117,6 +127,7 @@ class Spread:
 
     def __init__(self, compiled: Any, jaxpr: Jaxpr, place: Partition):
         self.compiled, self.place = compiled, place
+        self.devices = addressable(place.devices)  # other processes have the other parts
         self.join = place.backend.capabilities.spread
         self.in_avals = [array_type(a) for a in jaxpr.in_avals]
         self.out_avals = [array_type(a) for a in jaxpr.out_avals]
@@ -130,7 +141,7 @@ class Spread:
 
     @property
     def count(self) -> int:
-        return len(self.place.devices)
+        return len(self.devices)
 
     def execute(self, args: Sequence[Any]) -> list[Any]:
         wholes = [
@@ -147,7 +158,7 @@ class Spread:
         return dict(self.compiled.cost_analysis())
 
     def memory_analysis(self) -> dict[Any, Any]:
-        """Of all devices together."""
+        """Of all devices of this process together."""
         return {k: v * self.count for k, v in self.compiled.memory_analysis().items()}
 
     def shardings(self) -> str:

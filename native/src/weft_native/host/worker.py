@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, ParamSpec
 import numpy as np
 from weft.base.annotations import override
 from weft.base.avals import shaped
+from weft.base.devices import addressable
 from weft.runtime.backend import Device
 from weft.runtime.device import backend_of
 from weft_remote import protocol as p
@@ -113,7 +114,8 @@ class Worker:
         self.stopped = asyncio.Event()
         listener = threading.Thread(target=self._listen, name="control", daemon=True)
         listener.start()
-        self.send(Up(tuple([text for d in self.devices for text in (d.platform, str(d.device_kind))])))
+        mine = addressable(self.devices)
+        self.send(Up(tuple([text for d in mine for text in (d.platform, str(d.device_kind))])))
         watching = asyncio.ensure_future(self._watch())
         await self.stopped.wait()
         watching.cancel()
@@ -166,7 +168,7 @@ class Worker:
 
     def _look(self) -> None:
         """Writes to each device, and reads that back: one that computes can do so, one that is out of order can not."""
-        for device in self.devices:
+        for device in addressable(self.devices):
             host_bytes(backend_of(device).put(ONE, ONE_TYPE, device, True))
         self.send(Answered())
 

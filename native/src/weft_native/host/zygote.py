@@ -28,6 +28,7 @@ from weft.effects import debug as _debug  # noqa: F401
 from weft.base import source_info
 from weft.base.config import config
 from weft.base.errors import BackendError
+from weft.runtime import distributed
 from weft.runtime.device import backend_for, get_backend
 
 from .. import cache
@@ -35,6 +36,7 @@ from .control import Channel, Chosen, Closed, Exited, Fork, Forked
 from .options import Options
 from .worker import ForkedWorker
 
+JOIN_SECONDS = 50  # for which a worker waits for those of other hosts
 WORDS = 2000  # the last bytes that a worker wrote to stderr
 
 
@@ -106,6 +108,10 @@ def run(descriptor: int, options: Options, message: Fork) -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         if message.enclosed:
             _enclose(options)
+        if options.coordinator is not None:
+            distributed.initialize(
+                options.coordinator, options.processes, options.process, initialization_timeout=JOIN_SECONDS
+            )
         backend, platform = get_backend(options.platform)
         channel = Channel(socket.socket(fileno=descriptor))
         devices = list(backend.devices(platform))

@@ -35,6 +35,7 @@ from weft.transforms.portable import reporting
 from . import protocol as p
 from . import spread
 from .errors import ProtocolError
+from .joined import Joined
 from .reports import Reporter
 from .session import Compilation, Progress, Reply, Session
 from .spread import Parts, SpreadArray
@@ -166,6 +167,8 @@ class RemoteBackend:
         """An array on another device of its session."""
         if x.device is device and x.committed == committed:
             return x
+        if x.device.session is not device.session:  # of a host that has joined this one
+            return self.put(host_array(x._host(), x.aval), x.aval, device, committed)
         source, number = x._live(), device.session.new_handle()
         device.session.operate(lambda op: p.Copy(op, number, source.number, device.index), line=True)
         return BufferArray(x.aval, Handle(device.session, number, source.nbytes), device, committed)
@@ -248,7 +251,16 @@ class RemoteBackend:
         values = [to_backend(c, get_aval(c), where) for c, where in zip(consts, places)]
         donated = (*[False] * len(values), *map(bool, options.donated))
         donated += (False,) * (len(program.invars) - len(donated))
-        make = SpreadExecutable if isinstance(device, Partition) else RemoteExecutable
+        make: type[RemoteExecutable] = SpreadExecutable if isinstance(device, Partition) else RemoteExecutable
+        if isinstance(session, Joined):
+            if callbacks:
+                raise BackendError(
+                    at_user_line(
+                        f"{options.name} prints, or calls a function of this process, and runs on several hosts, each"
+                        " of which would call it. Leave that out, or use devices of one host."
+                    )
+                )
+            make = JoinedExecutable
         return make(place, jaxpr, digest, values, options.name, donated, callbacks)
 
 
@@ -402,6 +414,57 @@ class SpreadExecutable(RemoteExecutable):
         return list(made)
 
 
+class JoinedExecutable(SpreadExecutable):
+    """A program over devices of several hosts that have joined each other. Each host gets it, and the parts of the
+    arguments that it has; what they run together is one computation.
+    """
+
+    joined: Joined
+    handles: list[tuple[Session, int]]
+
+    @override
+    def _compile(self, digest: bytes, name: str, donated: tuple[bool, ...], told: Compilation) -> int:
+        self.joined = self.device.devices[0].session.joined
+        said = spread.layout(self.device, [array_type(a) for a in self.in_avals], self.out_avals)
+        self.handles = [(s, s.new_handle()) for s in dict.fromkeys([d.session for d in self.device.devices])]
+        for session, handle in self.handles:
+            make = lambda op, h=handle: p.CompileSpread(op, h, digest, *said, name, donated)
+            session.operate(make, line=True, compilation=told)
+        self.session, first = self.handles[0]  # it is asked about the program
+        return first
+
+    @override
+    def execute(self, args: Sequence[BufferArray]) -> list[BufferArray]:
+        if self.failure is not None:
+            raise self.failure.with_traceback(None)
+        if self.shardings is None:
+            self.shardings = spread.chosen(self.device, self.out_avals, lambda: self.inspect("shardings"))
+        devices = self.device.devices
+        given = [part for a in (*self.consts, *args) for part in a._live().arrays]
+        results = [[(d, d.session.new_handle()) for d in devices] for _ in self.out_avals]
+        with self.joined.order:
+            self.joined.check()
+            for session, handle in self.handles:
+                arguments = tuple([part._live().number for part in given if part.device.session is session])
+                numbers = tuple([n for parts in results for d, n in parts if d.session is session])
+                session.execute(handle, arguments, numbers)
+        made: list[BufferArray] = []
+        for aval, sharding, numbered in zip(self.out_avals, self.shardings, results):
+            part = spread.part_type(aval, sharding)
+            size = part.size * dtypes.itemsize(part.dtype)
+            parts = [BufferArray(part, Handle(d.session, n, size), d, True) for d, n in numbered]
+            made.append(SpreadArray(aval, sharding, parts))
+        return made
+
+    @override
+    def __del__(self) -> None:
+        try:
+            for session, handle in self.handles:
+                session.release(handle)
+        except Exception:  # the interpreter is shutting down, or compilation never began
+            pass
+
+
 class Running:
     """A program that reports values, while it runs."""
 
@@ -456,12 +519,17 @@ def _session_of(where: Any) -> Any:
         where._devices() if isinstance(where, Sharding) else where.devices if isinstance(where, Partition) else (where,)
     )
     sessions = {d.session if isinstance(d, RemoteDevice) else None for d in devices}
-    if len(sessions) > 1:
+    if len(sessions) == 1:
+        return next(iter(sessions))
+    joined = {None if s is None else s.joined for s in sessions}
+    if len(joined) > 1 or None in joined:
         raise BackendError(
-            at_user_line("a mesh of devices of several hosts: arrays and programs are spread over those of one host.")
+            at_user_line(
+                "a mesh of devices of several hosts: arrays and programs are spread over those of one host, or of hosts"
+                " that have joined each other (weft.remote.connect_all)."
+            )
         )
-    (session,) = sessions
-    return session
+    return next(iter(joined))
 
 
 def fetch(handle: Handle) -> Coming:
@@ -478,6 +546,7 @@ def register(session: Session, default: bool) -> Session:
     session._devices = [
         RemoteDevice(backend, session, i, next(backend.ids), platform, kind)
         for i, (platform, kind) in enumerate(zip(devices, devices))
+        if platform  # others are those of hosts that this one has joined
     ]
     backend.sessions.append(session)
     atexit.register(_close, weakref.ref(session))
@@ -548,6 +617,46 @@ def connect(
     session = Session(url, token, name, carrier(timeout, wait), on_progress)
     session.transport.open()
     return register(session, default)
+
+
+def connect_all(
+    urls: Sequence[str], *, token: str, default: bool = False, timeout: float = 20.0, name: str = ""
+) -> Joined:
+    """Connects to hosts that have joined each other (`weft-host --coordinator`): one mesh may have the devices of all.
+
+    Args:
+        urls: sequence of str: the addresses of all of them, in the order of their `--process`.
+        token: str: the token of the hosts.
+        default: bool: make the hosts the default, until they are closed.
+        timeout: float: seconds for connecting to each.
+        name: str: the name of this client in the hosts' logs.
+
+    Returns:
+        `Joined`, with `devices()`, `sessions` and `close()`; it is a context manager, which closes it.
+
+    Raises:
+        ConnectionLost: if one of the hosts does not answer.
+        AuthenticationError: for a wrong token.
+        ValueError: if the addresses are not those of all hosts that have joined each other, in their order.
+
+    Example:
+        >>> import weft
+        >>> with weft.remote.connect_all(["ws://a:8765", "ws://b:8765"], token="…") as hosts:   # doctest: +SKIP
+        ...     mesh = weft.make_mesh((len(hosts.devices()),), ("x",), devices=hosts.devices())
+    """
+    made = Joined()
+    try:
+        for url in urls:
+            session = Session(url, token, name, carrier(timeout))
+            session.transport.open()
+            made.add(session)
+        made.check_complete()
+    except BaseException:
+        made.close()
+        raise
+    for session in reversed(made.sessions):  # the devices of the newest session come first
+        register(session, default)
+    return made
 
 
 async def connect_async(

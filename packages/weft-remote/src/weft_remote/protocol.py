@@ -80,7 +80,8 @@ def _given(protocols: Sequence[str], prefix: str) -> bytes | None:
 @message(LANGUAGE, 2)
 class Welcome(Message):
     """The connection carries the session `id`, which whoever knows `secret` may resume. `received` operations of it are
-    known; `devices` holds the platform and kind of each device in turn.
+    known; `devices` holds the platform and kind of each device in turn. Those whose platform is empty are devices of
+    hosts that this one has joined: programs may run on them too, and their arrays are there.
     """
 
     id: str

@@ -148,6 +148,7 @@ class Session:
         self.on_progress = on_progress
         self.waits_since: float | None = None  # for its place on a host that is full
         self._devices: list[Any] = []
+        self.joined: Any = None  # the sessions on hosts that have joined this one, if there are any
         self._lock = threading.Lock()
         self._ops = 0
         self._log: deque[tuple[int, bytes]] = deque()  # operations that the host has not confirmed

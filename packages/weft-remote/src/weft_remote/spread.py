@@ -102,10 +102,10 @@ def part_type(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
 
 def put(backend: Devices, value: Any, aval: ShapedArray, sharding: Sharding) -> SpreadArray:
     """A host array over the devices of a sharding; each part crosses the line once."""
-    made: dict[Any, BufferArray] = {}
+    made: dict[Any, BufferArray] = {}  # by the part and the host's session
     parts, whole = [], adopted(value)
     for device, index in zip(sharding._devices(), indices(sharding, aval)):
-        key = _key(index)
+        key = _key(index), device.session
         if key in made:
             parts.append(backend.copied(made[key], device, True))
             continue

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 
 _NAMES = (
     "connect",
+    "connect_all",
     "connect_async",
     "keep",
     "offload",
@@ -18,6 +19,7 @@ _NAMES = (
     "prefetch_async",
     "resume",
     "resume_async",
+    "Joined",
     "Session",
 )
 

@@ -43,7 +43,7 @@ def initialize(
             is noticed at once.
         shutdown_timeout_seconds: int: how long to wait for the other processes to leave, in seconds.
         coordinator_bind_address: str: where process 0 listens; None for JAX_COORDINATOR_BIND_ADDRESS, or for the
-            coordinator's port on all interfaces.
+            coordinator's port, on all interfaces unless the coordinator is an address of this machine alone.
         slice_index: None, the only value that is taken: weft does not join slices of TPUs.
         partition_index: None, the only value that is taken.
 
@@ -100,12 +100,18 @@ def initialize(
         coordinator_address,
         num_processes,
         process_id,
-        coordinator_bind_address or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS") or f"[::]:{port}",
+        coordinator_bind_address or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS") or _listens(coordinator_address),
         _gpus(local_device_ids, found),
         initialization_timeout,
         heartbeat_timeout_seconds,
         shutdown_timeout_seconds,
     )
+
+
+def _listens(address: str) -> str:
+    """Where process 0 listens: on this machine alone if the others are there, else on all interfaces."""
+    host, _, port = address.rpartition(":")
+    return address if host in ("localhost", "127.0.0.1", "[::1]") else f"[::]:{port}"
 
 
 def _gpus(given: int | Sequence[int] | None, found: Found) -> list[int] | None:
