@@ -32,7 +32,8 @@ class Raw:
         )
         protocols = p.offered(token, secret) if offers is None else offers
         self.url = url
-        self.socket = connect(address, compression=None, max_size=None, subprotocols=protocols, **options)
+        options.setdefault("compression", None)
+        self.socket = connect(address, max_size=None, subprotocols=protocols, **options)
         self.messages: list = []
         self.ops = itertools.count(1)
         self.welcome = self.receive()

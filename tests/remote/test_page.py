@@ -124,7 +124,7 @@ def page(monkeypatch):
     stand_in.module, stand_in.loop = module, loop
     stand_in.sessions = []
 
-    def carrier(timeout, wait=None):
+    def carrier(timeout, wait=None, compression=None):
         def made(session):
             stand_in.sessions.append(session)
             return stand_in.module.PageTransport(session, wait)

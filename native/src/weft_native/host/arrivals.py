@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 from aiohttp import web
 from weft.base.annotations import override
 from weft.serialization.binary import DeserializationError
 from weft_remote import protocol as p
+from weft_remote.deflate import Deflate, Terms, answer
 from weft_remote.errors import ProtocolError
 from websockets.frames import Frame, Opcode
 from websockets.protocol import State
@@ -55,10 +57,17 @@ class _Handed(web.WebSocketResponse):
 
 
 class Arrival:
-    """A connection."""
+    """A connection.
 
-    def __init__(self, request: web.Request):
+    Args:
+        request: with which its client came.
+        compression: whether its messages may be compressed.
+    """
+
+    def __init__(self, request: web.Request, compression: bool = False):
         self.request = request
+        offered = request.headers.getall("Sec-WebSocket-Extensions", []) if compression else []
+        self.extension, self.deflate = answer(offered) or ("", ())
         self.offers = [
             o.strip() for text in request.headers.getall("Sec-WebSocket-Protocol", []) for o in text.split(",")
         ]
@@ -68,7 +77,7 @@ class Arrival:
     async def greet(self, gone: Callable[[Exception], None]) -> Line:
         """Completes the handshake of a client that is to wait; `gone` is called if it doesn't."""
         transport = await self._take()
-        self.line = Line(transport, gone)
+        self.line = Line(transport, gone, self.deflate)
         transport.resume_reading()
         return self.line
 
@@ -77,8 +86,7 @@ class Arrival:
         line = self.line
         transport = await self._take() if line is None else line.transport
         transport.pause_reading()  # what the client sends now is for the worker
-        if line is not None:
-            message = Attach(message.session, message.secret, message.name, message.fresh, bytes(line.begun))
+        message = replace(message, begun=b"" if line is None else bytes(line.begun), deflate=self.deflate)
         async with asyncio.timeout(STALL):
             while transport.get_write_buffer_size():
                 await asyncio.sleep(0.01)
@@ -113,6 +121,8 @@ class Arrival:
         transport.pause_reading()
         response = _Handed(protocols=(p.SUBPROTOCOL,), compress=False, timeout=STOP_SECONDS)
         response.headers["Server"] = "weft-host"
+        if self.extension:
+            response.headers["Sec-WebSocket-Extensions"] = self.extension
         await response.prepare(self.request)
         response.handed, self.response = True, response
         return transport
@@ -160,12 +170,13 @@ class Line(asyncio.Protocol):
     when its turn comes is for the worker.
     """
 
-    def __init__(self, transport: asyncio.Transport, gone: Callable[[Exception], None]):
+    def __init__(self, transport: asyncio.Transport, gone: Callable[[Exception], None], deflate: Terms = ()):
         before = transport.get_protocol()
         assert isinstance(before, asyncio.Protocol)
         self.transport, self.before = transport, before
         self.gone: Callable[[Exception], None] | None = gone
         self.protocol = ServerProtocol(state=State.OPEN, max_size=WORD)
+        self.protocol.extensions = [Deflate(*deflate)] if deflate else []
         self.begun = bytearray()  # of a frame that is not complete
         self.loop = asyncio.get_running_loop()
         self.since = self.heard = self.asked = self.loop.time()

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterable
 
 from weft.serialization.binary import DeserializationError
-from weft_remote.codec import Language, Message, Strings, encode, message
+from weft_remote.codec import Ints, Language, Message, Strings, encode, message
 
 LONGEST = 64 << 10  # bytes of a message
 _LENGTH = struct.Struct("<I")
@@ -34,6 +34,7 @@ class Attach(Message):
     name: str
     fresh: bool
     begun: bytes = b""
+    deflate: Ints = ()  # the terms on which messages are compressed; none of them are without
 
 
 @message(_control, 2)

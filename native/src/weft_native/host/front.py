@@ -117,6 +117,7 @@ class Front:
         self.room = Room(limits, self.living, self.journal)
         self.parts: list[Callable[[web.Application], None]] = []  # what else it answers, added before it starts
         self.keeper: Keeper | None = None  # of executables on disk
+        self.compression = False  # of messages, where the client offers it
         self.name: str | None = None  # of the host among several; its sessions' ids begin with it
         self.numbers = 0
         self.draining, self.stops_at = False, 0.0  # takes no new sessions, because it is about to stop
@@ -211,7 +212,7 @@ class Front:
 
     async def _begin(self, request: web.Request) -> web.StreamResponse:
         """A new session."""
-        arrival = Arrival(request)
+        arrival = Arrival(request, self.compression)
         return await self._answer(arrival, self._started(arrival))
 
     async def _started(self, arrival: Arrival) -> web.StreamResponse:
@@ -236,7 +237,7 @@ class Front:
 
     async def _resume(self, request: web.Request) -> web.StreamResponse:
         """The next connection of a session."""
-        arrival = Arrival(request)
+        arrival = Arrival(request, self.compression)
         return await self._answer(arrival, self._resumed(arrival))
 
     async def _resumed(self, arrival: Arrival) -> web.StreamResponse:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from weft.base.annotations import override
 from weft.serialization.binary import DeserializationError
 from weft_remote import protocol as p
+from weft_remote.deflate import Deflate, Terms
 from weft_remote.errors import LimitError, ProtocolError
 from websockets.exceptions import PayloadTooBig
 from websockets.frames import Frame, Opcode
@@ -24,6 +25,7 @@ log = logging.getLogger("weft.host")
 PING, SILENCE = 10.0, 30.0  # seconds without a byte after which a client is asked whether it is there, and given up
 STALL = 30.0  # seconds for which a client may leave the bytes unread that are sent
 PARTING = 1.0  # seconds in which a client closes a connection that the host has ended
+PIECE = 4 << 10  # bytes of compressed messages that are taken apart at once
 BUFFER = 256 << 10  # bytes that wait for the system to send them
 POLICY_VIOLATION, SERVICE_RESTART = 1008, 1012
 
@@ -46,13 +48,28 @@ class Carried(Protocol):
 
 
 class Link(asyncio.Protocol):
-    """Carries a session's messages over a socket, of which `begun` was read before; everything happens in the worker's
-    event loop.
+    """Carries a session's messages over a socket; everything happens in the worker's event loop.
+
+    Args:
+        session: whose messages they are.
+        limits: of the session.
+        loop: of the worker.
+        begun: what was read of the socket before.
+        deflate: the terms on which messages are compressed.
     """
 
-    def __init__(self, session: Carried, limits: Limits, loop: asyncio.AbstractEventLoop, begun: bytes = b""):
+    def __init__(
+        self,
+        session: Carried,
+        limits: Limits,
+        loop: asyncio.AbstractEventLoop,
+        begun: bytes = b"",
+        deflate: Terms = (),
+    ):
         self.session, self.limits, self.loop, self.begun = session, limits, loop, begun
         self.protocol = ServerProtocol(state=State.OPEN, max_size=limits.frame_bytes)
+        self.protocol.extensions = [Deflate(*deflate)] if deflate else []
+        self.unread: deque[bytes | memoryview] = deque()  # bytes that have come, and are not yet taken apart
         self.transport: Any = None  # of a socket
         self.parts: list[bytes] = []  # of a message that came in several frames
         self.frames: deque[bytes] = deque()  # complete messages that wait for room in the session's queue
@@ -80,12 +97,7 @@ class Link(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self.heard = self.loop.time()
         self.session.counts.received += len(data)
-        self.protocol.receive_data(data)
-        for frame in self.protocol.events_received():
-            assert isinstance(frame, Frame)
-            self._take(frame)
-        if isinstance(self.protocol.parser_exc, PayloadTooBig):
-            self.session.fail(LimitError(f"a frame exceeds {self.limits.frame_bytes} bytes."))
+        self.unread.append(data)
         self.taking = True
         try:
             self.proceed()
@@ -94,6 +106,25 @@ class Link(asyncio.Protocol):
         if self.awake:
             self._send()
         self._flush()
+
+    def _read(self) -> bool:
+        """Takes apart some of the bytes that have come; False if there are none. What may be compressed is taken in
+        small pieces, as far as the session has room: a few bytes can stand for many.
+        """
+        if not self.unread:
+            return False
+        data = self.unread.popleft()
+        if self.protocol.extensions and len(data) > PIECE:
+            view = memoryview(data)
+            self.unread.appendleft(view[PIECE:])
+            data = view[:PIECE]
+        self.protocol.receive_data(data)
+        for frame in self.protocol.events_received():
+            assert isinstance(frame, Frame)
+            self._take(frame)
+        if isinstance(self.protocol.parser_exc, PayloadTooBig):
+            self.session.fail(LimitError(f"a frame exceeds {self.limits.frame_bytes} bytes."))
+        return True
 
     def _take(self, frame: Frame) -> None:
         if self.parting:
@@ -130,22 +161,25 @@ class Link(asyncio.Protocol):
         """Gives the session the messages that have come, as far as it has room."""
         session = self.session
         try:
-            while not self.parting:
-                if self.messages is None:
-                    if not self.frames:
+            while True:
+                if self.parting or self.messages is None and not self.frames:
+                    if not self._read():
                         break
+                    continue
+                if self.messages is None:
                     frame = self.frames.popleft()
                     self.messages, self.left, self.size = iter(p.decode(frame)), len(frame), len(frame)
                 for message in self.messages:
                     session.accept(message, self.left)
                     self.left = 0
                     if session.end is not None:
-                        return
+                        break
                     if session.is_full():
                         self.transport.pause_reading()
                         return
                 self.messages = None
-                session.acknowledge(self.size)
+                if session.end is None:
+                    session.acknowledge(self.size)
         except (ProtocolError, LimitError, DeserializationError) as e:
             session.fail(e)
         except Exception as e:
@@ -153,6 +187,8 @@ class Link(asyncio.Protocol):
             session.fail(e)
         if not self.lost:
             self.transport.resume_reading()
+            if not self.taking:
+                self._flush()
 
     def wake(self) -> None:
         """The session has something to say."""

@@ -87,6 +87,7 @@ async def run(options: Settings, token: str, audit: Audit | None = None) -> int:
     jobs = None if options.jobs is None else Jobs(pathlib.Path(options.jobs), options.job_bytes)
     front = Front(gate, launcher(options), options.workers, options.limits, options.allow_origin, broken, journal, jobs)
     front.name = options.name
+    front.compression = options.compression == "deflate"
     if options.executables is not None:
         executables = Executables(pathlib.Path(options.executables), options.executable_bytes)
         front.keeper = Keeper(front.pool, executables, options.limits, journal.metrics, front.charge)

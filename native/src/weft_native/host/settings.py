@@ -106,6 +106,12 @@ class Settings:
     )
     tls_cert: str | None = _setting(None, "speak TLS with this certificate (PEM)", "FILE")
     tls_key: str | None = _setting(None, "the key of the certificate", "FILE")
+    compression: str = _setting(
+        "off",
+        "compress messages for clients that offer it, as browsers do; it helps on lines of less than about 10 MB a"
+        " second, and costs processor time",
+        choices=("off", "deflate"),
+    )
     platform: str | None = _setting(None, "cpu, cuda, tpu or reference; without it, the best there is", "NAME")
     workers: str = _setting(
         "" if sys.platform == "linux" else "thread",

@@ -213,11 +213,12 @@ class Worker:
             return
         if session is None:
             session = self._session(message)
-        self._open(session, connection, message.begun)
+        self._open(session, message, connection)
 
-    def _open(self, session: HostSession, connection: socket.socket, begun: bytes) -> None:
+    def _open(self, session: HostSession, message: Attach, connection: socket.socket) -> None:
         connection.setblocking(False)
-        self._keep(self._connect(Link(session, self.limits, self.loop, begun), connection))
+        link = Link(session, self.limits, self.loop, message.begun, message.deflate)
+        self._keep(self._connect(link, connection))
 
     def _session(self, message: Attach | Restore) -> HostSession:
         made = HostSession(
@@ -323,7 +324,7 @@ class Worker:
         del self.sessions[session.id]
         self.send(Ended(session.id, end.error, end.message, False))
         for message, connection in self.restoring.pop(session.id):
-            self._open(session, connection, message.begun)
+            self._open(session, message, connection)
         self.loop.call_later(2 * PARTING, self.done)
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:

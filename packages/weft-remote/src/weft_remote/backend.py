@@ -585,6 +585,7 @@ def connect(
     name: str = "",
     wait: float | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    compression: bool | None = None,
 ) -> Session:
     """Connects to an accelerator host. Its devices are the devices of the platform "remote" afterwards.
 
@@ -599,6 +600,8 @@ def connect(
             it up. Meanwhile the host says how many are before this client.
         on_progress: Callable: called with each `Progress` of the session from now on, such as
             `Progress(name='', stage='queued', seconds=4.0, waiting=0, place=3, of=7)` while it waits for its place.
+        compression: bool | None: offer the host to compress what is sent, if it does so (`weft-host --compression`);
+            None does so where connecting takes 5 ms or more. In a page the browser decides.
 
     Returns:
         `Session`, with `devices()`, `stats`, `ping()` and `close()`; it is a context manager, which closes it.
@@ -614,7 +617,7 @@ def connect(
         >>> with weft.remote.connect("ws://127.0.0.1:8765", token="…") as session:      # doctest: +SKIP
         ...     x = weft.device_put(weft.numpy.arange(3.0), session.devices()[0])
     """
-    session = Session(url, token, name, carrier(timeout, wait), on_progress)
+    session = Session(url, token, name, carrier(timeout, wait, compression), on_progress)
     session.transport.open()
     return register(session, default)
 
@@ -668,6 +671,7 @@ async def connect_async(
     name: str = "",
     wait: float | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    compression: bool | None = None,
 ) -> Session:
     """`connect` as a coroutine. A page without JSPI can't wait in any other way.
 
@@ -681,6 +685,8 @@ async def connect_async(
             it up. Meanwhile the host says how many are before this client.
         on_progress: Callable: called with each `Progress` of the session from now on, such as
             `Progress(name='', stage='queued', seconds=4.0, waiting=0, place=3, of=7)` while it waits for its place.
+        compression: bool | None: offer the host to compress what is sent, if it does so (`weft-host --compression`);
+            None does so where connecting takes 5 ms or more. In a page the browser decides.
 
     Returns:
         `Session`.
@@ -695,16 +701,18 @@ async def connect_async(
         >>> import weft
         >>> session = await weft.remote.connect_async("wss://example.org", token="…")   # doctest: +SKIP
     """
-    session = Session(url, token, name, carrier(timeout, wait), on_progress)
+    session = Session(url, token, name, carrier(timeout, wait, compression), on_progress)
     await session.transport.open_async()
     return register(session, default)
 
 
-def carrier(timeout: float, wait: float | None = None) -> Callable[[Session], Transport]:
+def carrier(
+    timeout: float, wait: float | None = None, compression: bool | None = None
+) -> Callable[[Session], Transport]:
     """The class that carries a session's frames in this process."""
     if sys.platform == "emscripten":
         return partial(PageTransport, patience=wait)
-    return partial(ThreadTransport, timeout=timeout, patience=wait)
+    return partial(ThreadTransport, timeout=timeout, patience=wait, compression=compression)
 
 
 def _fetches(arrays: Sequence[object]) -> list[tuple[BufferArray, Coming]]:

@@ -48,8 +48,10 @@ class ComeAgain(EOFError):
 class ThreadTransport(Transport):
     """Carries a session's frames over one connection after another."""
 
-    def __init__(self, session: Session, timeout: float, patience: float | None = None):
-        self.session, self.timeout, self.queueing = session, timeout, patience
+    def __init__(
+        self, session: Session, timeout: float, patience: float | None = None, compression: bool | None = None
+    ):
+        self.session, self.timeout, self.queueing, self.compression = session, timeout, patience, compression
         self.wire: Wire | None = None
         self.queued: Wire | None = None  # a connection for which the host has no place yet
         self.lock = threading.RLock()  # `with` takes it in less time than the condition, which is Python
@@ -110,7 +112,7 @@ class ThreadTransport(Transport):
 
     def _connect(self) -> None:
         """Connects and logs in; the session has its place then, or waits for it."""
-        wire = Wire(self.session.address(), self.session.offers(), self.timeout, self.poked)
+        wire = Wire(self.session.address(), self.session.offers(), self.timeout, self.poked, self.compression)
         with self._keeping(wire):
             until = time.monotonic() + self.timeout
             while not (frames := wire.receive()):

@@ -19,13 +19,22 @@ from websockets.protocol import State
 from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
+from .deflate import Offer
 from .errors import ProtocolError
 
 RECEIVE = 256 << 10  # bytes that are taken from the system at once
+SLOW = 0.005  # seconds that connecting takes on a line that is slower than compression
 
 
 class Wire:
     """An open connection; what is written to the other end of `poked` ends a wait.
+
+    Args:
+        address: of the host.
+        protocols: that the client offers.
+        timeout: seconds in which the connection is made.
+        poked: one end of a pair of sockets.
+        compression: whether the client offers it; None leaves it to how long connecting takes.
 
     Raises:
         OSError: nothing listens there, or the network fails.
@@ -34,17 +43,31 @@ class Wire:
         websockets.exceptions.InvalidHandshake: what listens there is no websocket server, or refuses.
     """
 
-    def __init__(self, address: str, protocols: Sequence[str], timeout: float, poked: socket.socket):
+    def __init__(
+        self,
+        address: str,
+        protocols: Sequence[str],
+        timeout: float,
+        poked: socket.socket,
+        compression: bool | None = None,
+    ):
         self.poked = poked
         uri = parse_uri(address)
-        until = time.monotonic() + timeout
+        began = time.monotonic()
+        until = began + timeout
         self.socket = socket.create_connection((uri.host, uri.port), timeout)
+        compression = time.monotonic() - began >= SLOW if compression is None else compression
         try:
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if uri.secure:
                 context = ssl.create_default_context()
                 self.socket = context.wrap_socket(self.socket, server_hostname=uri.host)
-            self.protocol = ClientProtocol(uri, subprotocols=[Subprotocol(name) for name in protocols], max_size=None)
+            self.protocol = ClientProtocol(
+                uri,
+                subprotocols=[Subprotocol(name) for name in protocols],
+                extensions=[Offer()] if compression else None,
+                max_size=None,
+            )
             self.guard = threading.Lock()  # of the protocol, and of TLS, which reads and writes by turns
             self.unsent: deque[memoryview] = deque()
             self.parts: list[bytes] = []
