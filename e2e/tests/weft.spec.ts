@@ -277,6 +277,38 @@ test("arrays and compiled programs live on a host", async ({ playground, page, h
   expect(await onHost(playground, program)).toBe(here);
 });
 
+test("what a page sends to a host that compresses is compressed, and what it gets", async ({ playground, page }) => {
+  await withHost(
+    async (host) => {
+      await playground.open();
+      await chooseHost(page, host.url, host.token);
+      const program = [
+        "import weft, weft.numpy as jnp",
+        "host, = weft.devices()[:1]",
+        "x = jnp.zeros(200_000, device=weft.devices('wasm')[0])",
+        "print(float(jnp.cos(weft.device_put(x, host)).sum()), len((weft.device_put(x, host) + 1).tolist()))",
+      ];
+      expect(await onHost(playground, program)).toBe("200000.0 200000\n");
+      const headers = { Authorization: `Bearer ${host.token}` };
+      const count = async (name: string): Promise<number> => {
+        const text = await (await fetch(`${host.admin}metrics`, { headers })).text();
+        return Number(new RegExp(`^weft_host_${name}_bytes_total (\\S+)$`, "m").exec(text)?.[1]);
+      };
+      await expect.poll(() => count("sent")).toBeGreaterThan(0); // counted a few times a second
+      await expect.poll(() => count("received")).toBeGreaterThan(0);
+      await page.waitForTimeout(1000);
+      expect(await count("received")).toBeLessThan(100_000); // of 1,600,000 bytes
+      expect(await count("sent")).toBeLessThan(100_000); // of 800,000
+    },
+    "--platform",
+    "cpu",
+    "--compression",
+    "deflate",
+    "--admin",
+    "0",
+  );
+});
+
 test("a function is offloaded from a page where that takes less time", async ({ playground, host }) => {
   await playground.open();
   const program = [

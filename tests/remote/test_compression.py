@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import weft
 import weft.numpy as jnp
-from hosts import TOKEN, becomes
+from hosts import TOKEN, becomes, run_host
 from operated import operated
 from platforms import need
 from proxy import Proxy
@@ -245,3 +245,18 @@ def test_a_compressed_message_where_none_was_agreed_on(plain):
         assert raw.receive() is None
     with plain.connect() as session:
         session.ping()
+
+
+def test_a_client_that_waits_for_its_place_speaks_compressed_too(tmp_path):
+    """All of its messages, as a browser does."""
+    need("cpu")
+    with run_host(tmp_path, "--platform", "cpu", "--sessions", "1", "--compression", "deflate") as host:
+        with host.connect(compression=True) as first:
+            with Raw(host.url, compression="deflate") as raw:
+                for _ in range(3):
+                    raw.frame(p.encode(p.Beat()))
+                    raw.until(p.Beat)
+                first.close()
+                raw.until(p.Welcome)
+                raw.send(p.Put, 1, shaped((MIB,), "float32"), 0, FLAT[: 250 << 10].tobytes())
+                assert raw.send(p.Ping) == raw.until(p.Ready).op

@@ -118,7 +118,7 @@ class Link(asyncio.Protocol):
             view = memoryview(data)
             self.unread.appendleft(view[PIECE:])
             data = view[:PIECE]
-        self.protocol.receive_data(data)
+        self.protocol.receive_data(bytes(data))
         for frame in self.protocol.events_received():
             assert isinstance(frame, Frame)
             self._take(frame)
