@@ -23,6 +23,7 @@ KINDS = {  # annotation of a field -> its name in the document
     "str": "text",
     "bytes": "bytes",
     "Bulk": "bytes",
+    "Copied": "bytes",
     "Ints": "numbers",
     "Bools": "truths",
     "Strings": "texts",

@@ -383,7 +383,7 @@ class Performer:
         elif not isinstance(self.store.values.get(m.handle), Failed):
             raise ProtocolError(f"bytes came for handle {m.handle}, which takes none.")
 
-    def _take_part(self, handle: int, incoming: Incoming[p.Put], data: bytes) -> None:
+    def _take_part(self, handle: int, incoming: Incoming[p.Put], data: p.Bulk) -> None:
         try:
             value: Stored | Failed | None = self._uploaded(incoming) if incoming.take(data) else None
         except ProtocolError:

@@ -48,7 +48,7 @@ class Incoming(Generic[M]):
         self.size, self.charge = size, charge
         self.data = bytearray()
 
-    def take(self, part: bytes) -> bool:
+    def take(self, part: p.Bulk) -> bool:
         """Adds a part; whether all bytes are here now. LimitError if the host has no room for it."""
         if len(self.data) + len(part) > self.size:
             raise ProtocolError(f"{len(self.data) + len(part)} bytes came where {self.size} were announced.")

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 Ints = tuple[int, ...]
 Bools = tuple[bool, ...]
 Strings = tuple[str, ...]
-Bulk: TypeAlias = "bytes | memoryview"  # outgoing data may be a view; incoming data is bytes
+# Outgoing data may be a view of what is sent. Incoming data is a view of the frame, which whoever keeps it copies, or
+# bytes of its own.
+Bulk: TypeAlias = "bytes | memoryview"
+Copied: TypeAlias = "bytes | memoryview"
 MAX_RANK = 64
+LONG = 4096  # bytes that are copied as few times as possible
 
 T = TypeVar("T")
 M = TypeVar("M", bound="Message")
@@ -89,7 +93,8 @@ _FIELDS: dict[str, tuple[Callable[[Writer, Any], None], Callable[[Reader], Any]]
     "bool": (lambda w, v: w.byte(1 if v else 0), _read_bool),
     "str": (Writer.string, Reader.string),
     "bytes": (Writer.bytes, Reader.bytes),
-    "Bulk": (Writer.bytes, Reader.bytes),
+    "Bulk": (Writer.bytes, Reader.view),
+    "Copied": (Writer.bytes, Reader.bytes),
     "Ints": (_write_ints, _read_ints),
     "Bools": (_write_sequence(lambda w, v: w.byte(1 if v else 0)), _read_sequence(_read_bool)),
     "Strings": (_write_sequence(Writer.string), _read_sequence(Reader.string)),
@@ -104,6 +109,7 @@ class Message:
     code: ClassVar[int]
     codec: ClassVar[tuple[tuple[str, Callable[[Writer, Any], None], Callable[[Reader], Any]], ...]]  # of each field
     readers: ClassVar[tuple[Callable[[Reader], Any], ...]]  # the last of each
+    tail: ClassVar[str]  # the last field, if it is bytes
 
 
 class Language:
@@ -132,6 +138,7 @@ def message(language: Language, code: int) -> Callable[[type[M]], type[M]]:
     def define(cls: type[M]) -> type[M]:
         made = dataclass(frozen=True, slots=True)(cls)
         made.code, made.codec = code, tuple((f.name, *_FIELDS[str(f.type)]) for f in fields(made))
+        made.tail = made.codec[-1][0] if made.codec and made.codec[-1][1] is Writer.bytes else ""
         made.readers = tuple([read for _, _, read in made.codec])
         if language.classes.setdefault(code, made) is not made:
             raise ValueError(f"message code {code} is taken")
@@ -146,5 +153,9 @@ def encode(*messages: Message) -> bytes:
     for message in messages:
         w.byte(message.code)
         for name, write, _ in message.codec:
-            write(w, getattr(message, name))
+            value = getattr(message, name)
+            if name == message.tail and len(value) >= LONG and message is messages[-1]:
+                w.unsigned(len(value))
+                return b"".join((w.data, value))
+            write(w, value)
     return bytes(w.data)

@@ -31,6 +31,7 @@ from weft.base.avals import ShapedArray
 
 from .codec import Bools as Bools
 from .codec import Bulk as Bulk
+from .codec import Copied as Copied
 from .codec import Ints as Ints
 from .codec import Language as Language
 from .codec import Message as Message
@@ -170,7 +171,7 @@ class Put(Message):
     handle: int
     aval: ShapedArray
     device: int
-    data: bytes
+    data: Copied
 
 
 @message(LANGUAGE, 17)
@@ -179,7 +180,7 @@ class Part(Message):
 
     op: int
     handle: int
-    data: bytes
+    data: Copied
 
 
 @message(LANGUAGE, 18)

@@ -404,11 +404,11 @@ class Session:
     def put(self, data: bytes | memoryview, aval: ShapedArray, device: int) -> int:
         """Uploads an array; returns its handle."""
         handle, chunk = self.new_handle(), self._chunk()
-        self.operate(lambda op: p.Put(op, handle, aval, device, bytes(data[:chunk])), line=True)
+        self.operate(lambda op: p.Put(op, handle, aval, device, data[:chunk]), line=True)
         for at in range(chunk, len(data), chunk):
             if self._log_bytes > LOG:
                 self.transport.relieve()
-            self.operate(lambda op: p.Part(op, handle, bytes(data[at : at + chunk])))
+            self.operate(lambda op: p.Part(op, handle, data[at : at + chunk]))
         return handle
 
     def send_program(self, digest: bytes, data: bytes) -> None:
