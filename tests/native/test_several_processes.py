@@ -313,7 +313,7 @@ def test_processes_that_leave_are_not_missed(tmp_path):
     path = several.written(tmp_path, early)
     first, second = several.succeeds(2, path, "leave")
     assert float(first[0]) > 1.5 and float(second[0]) < 1.5
-    for _ in range(3):  # at the end of the program
+    for _ in range(2):  # at the end of the program
         done = several.weft_run("-n", 2, "--devices", 2, path)
         assert done.returncode == 0 and "ended" not in done.stderr, done.stderr[-2000:]
 

@@ -58,15 +58,20 @@ def test_the_end_of_the_first():
     assert all(ends.empty() for ends in group.ends), "once each"
 
 
-@pytest.mark.parametrize("first", (0, 1))
+@pytest.mark.parametrize("first", (0, 1, 2))
 def test_those_that_leave_are_not_missed(first):
-    group = Group(3)
+    group = Group(4)
     order = [group.center, *group.members]
-    for one in order if first == 0 else order[::-1]:
-        one.leave(True, 0)
+    leaving = [threading.Thread(target=one.leave, args=(True, 0)) for one in (order if first else order[::-1])]
+    for thread in leaving:
+        thread.start()
+        if first != 2:  # at once
+            thread.join()
+    for thread in leaving:
+        thread.join()
     time.sleep(0.3)
     assert all(ends.empty() for ends in group.ends)
-    assert threading.active_count() < 20
+    assert not any(one._thread.is_alive() for one in order)
 
 
 def test_the_first_waits_for_the_others_when_it_fails():

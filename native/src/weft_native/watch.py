@@ -26,7 +26,9 @@ class _Watch:
     """What both sides have in common: a thread that waits for messages and ends of connections."""
 
     def __init__(self, ended: Callable[[int], None]):
-        self._ended, self._leaving, self._noticed = ended, False, threading.Event()
+        self._ended, self._noticed = ended, threading.Event()
+        self._parting = False  # goodbye has been said: the others answer it by closing their connections
+        self._leaving = False
         self._selector = selectors.DefaultSelector()
         self._wake, woken = socket.socketpair()
         self._selector.register(woken, selectors.EVENT_READ, self._woken)
@@ -56,6 +58,7 @@ class _Watch:
         then waits some seconds for their ends.
         """
         if goodbye:
+            self._parting = True
             self._say(_GOODBYE)
         else:
             self._fail(seconds)
@@ -146,7 +149,7 @@ class Center(_Watch):
         self._selector.unregister(connection)
         connection.close()
         number = self._processes.pop(connection)
-        if said is None:
+        if said is None and not self._parting:
             self._say(number)
             self._tell(number)
 
@@ -182,5 +185,5 @@ class Member(_Watch):
             self._selector.unregister(connection)
             connection.close()
             self._connection = None
-        if said != _GOODBYE and not (said is None and self._noticed.is_set()):
+        if said != _GOODBYE and not self._parting and not (said is None and self._noticed.is_set()):
             self._tell(0 if said is None else said)
