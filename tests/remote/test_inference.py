@@ -390,7 +390,7 @@ def test_requests_have_deadlines(folder):
         while len(batcher.waiting) < 2:
             await asyncio.sleep(0.01)
         status, error = await ask(4.0, "0.05")
-        assert status == 504 and "until has no result within the 0.0" in error
+        assert status == 504 and "until has no result within the 0.05 s of the request" in error
         go_on.set()
         assert [(await x)[0] for x in (first, late, urgent)] == [200] * 3
         assert answered == [4.0, 1.0, 3.0, 2.0] and batcher.calls == 3

@@ -333,8 +333,25 @@ def test_a_host_is_not_ready_when_the_worker_that_was_asked_ends():
     async def work(hand, front, health):
         looking = asyncio.ensure_future(health.why_not())
         await asyncio.to_thread(hand.hear, False)
-        hand.exited(hand.ends[0][0], 1, 0, "")
+        hand.exited(hand.ends[0][0], 1, 0, "", 0.0)
         assert await looking == "the device does not answer."
+
+    by_hand(work)
+
+
+def test_all_the_processor_time_of_a_session_is_counted():
+    """From when its process is given to it until that has ended, between two looks of the front too."""
+
+    async def work(hand, front, _):
+        (number, _), *_ = hand.ends
+        peer = await front.pool.take("s", 10)
+        assert peer.number == number and peer.processor == 0
+        front.pool.left(peer, "s")  # it has ended before the front has looked
+        hand.exited(number, 0, 0, "", 0.2)
+        counted = "weft_host_processor_seconds_total 0.2"
+        assert counted in front.journal.metrics.text().decode()
+        hand.exited((await front.pool.waiting()).number, 0, 0, "", 5.0)
+        assert counted in front.journal.metrics.text().decode(), "that one had no session"
 
     by_hand(work)
 

@@ -48,7 +48,7 @@ def test_a_worker_that_ends_is_replaced_at_once(caplog):
         await pool.start()
         await there(pool, SPARES)
         held.ends[0].send(Up(("cpu", "CPU")))
-        held.exited(2, 0, 9, "")
+        held.exited(2, 0, 9, "", 0.0)
         assert len(held.ends) == SPARES + 1
         await there(pool, SPARES)
         assert [peer.number for peer in pool.spares] == [1, 3]
@@ -68,8 +68,8 @@ def test_workers_that_do_not_come_up_are_started_after_a_pause(caplog):
         await pool.start()
         await there(pool, SPARES)
         held.silent = True
-        held.exited(1, 0, 9, "")
-        held.exited(3, 1, 0, "no memory\n")
+        held.exited(1, 0, 9, "", 0.0)
+        held.exited(3, 1, 0, "no memory\n", 0.0)
         assert len(held.ends) == SPARES + 1
         held.silent = False
         await there(pool, SPARES)
@@ -120,7 +120,7 @@ def test_a_worker_that_says_what_no_worker_says_is_ended(words):
         async with asyncio.timeout(20):
             while not peer.killed:
                 await asyncio.sleep(0.01)
-        held.exited(1, 0, 9, "")
+        held.exited(1, 0, 9, "", 0.0)
         await front.pool.stop()
         return front.records["a"].end
 

@@ -276,12 +276,15 @@ class Forked(Message):
 
 @message(_control, 34)
 class Exited(Message):
-    """A worker's process has ended, with an exit code or by a signal (the other is 0), and what it wrote to stderr."""
+    """A worker's process has ended, with an exit code or by a signal (the other is 0), what it wrote to stderr, and
+    the processor time that it has taken.
+    """
 
     number: int
     status: int
     signal: int
     words: str
+    processor_us: int
 
 
 class Closed(Exception):

@@ -429,6 +429,8 @@ class Front:
     def _worker_ended(self, peer: Peer, code: int, by: int, words: str) -> None:
         if peer.killed or by or code:
             self.journal.metrics.died.labels("killed" if peer.killed else "crashed").inc()
+        if peer.processor is not None:
+            self._count(peer, max(peer.processor, peer.total))
         if not peer.sessions:
             return
         error = TAKEN_OVER if peer.broke else self._why(code, by, words)
@@ -494,12 +496,14 @@ class Front:
     def _charge(self, peer: Peer) -> None:
         """Counts the processor time of a session's process, and ends a session that has taken too much."""
         now = processor.seconds(peer.pid)
-        if now is None:
-            return
-        taken, peer.processor = 0.0 if peer.processor is None else now - peer.processor, now
+        if now is not None:
+            self._count(peer, now)
+
+    def _count(self, peer: Peer, now: float) -> None:
+        """A session's process has taken so many seconds up to now."""
+        taken, peer.processor = now - (peer.processor or 0.0), now
         self.journal.metrics.processor.inc(taken)
-        for id in list(peer.sessions):
-            self.charge(id, taken)
+        self.charge(peer.guest, taken)
 
     def charge(self, id: str, seconds: float) -> None:
         """Counts processor time of a session, in whichever process."""

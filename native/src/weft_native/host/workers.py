@@ -20,6 +20,7 @@ from weft.base.errors import BackendError, WeftError
 from weft.runtime.backend import Device
 from weft_remote.codec import Message
 
+from . import processor
 from .control import Answered, Channel, Chosen, Closed, Exited, Fork, Forked, Up
 from .limits import Limits
 from .memory import of_host
@@ -36,7 +37,7 @@ PAUSE_SECONDS = 1.0  # after a worker that did not come up
 # Platforms whose devices each process can have for itself, and whose libraries need nothing that a sandbox refuses.
 ENCLOSED = ("cpu", "reference", "")
 
-Exit: TypeAlias = Callable[[int, int, int, str], None]
+Exit: TypeAlias = Callable[[int, int, int, str, float], None]
 
 
 class Peer:
@@ -48,7 +49,9 @@ class Peer:
         self.sessions: set[str] = set()
         self.silent = 0  # looks of the front since the worker spoke
         self.granted = 0  # bytes that its sessions may use
-        self.processor: float | None = None  # seconds of processor time that were counted
+        self.processor: float | None = None  # seconds of processor time that were counted, once it has had a session
+        self.total = 0.0  # of all that it has taken, once it has ended
+        self.guest = ""  # the session that it was for, if it was for one alone
         self.up = self.killed = False
         self.broke = False  # it said what no worker says
         self.finished_at: float | None = None  # when its last session ended
@@ -87,8 +90,8 @@ class Launcher(Protocol):
     """Starts the processes of workers."""
 
     async def start(self, exited: Exit, forked: Callable[[int, int], None], broken: Callable[[], None]) -> str:
-        """Workers can be started after this; `exited(number, code, signal, words)` and `forked(number, pid)` are
-        called, and `broken()` when no more can be started. The platform of the devices.
+        """Workers can be started after this; `exited(number, code, signal, words, seconds)` and
+        `forked(number, pid)` are called, and `broken()` when no more can be started. The platform of the devices.
         """
 
     def launch(self, number: int, alone: bool, end: Channel) -> None:
@@ -130,7 +133,8 @@ class ForkLauncher:
         try:
             for message in self.channel.receive():
                 if isinstance(message, Exited):
-                    self.exited(message.number, message.status, message.signal, message.words)
+                    seconds = message.processor_us / 1e6
+                    self.exited(message.number, message.status, message.signal, message.words, seconds)
                 elif isinstance(message, Forked):
                     self.forked(message.number, message.pid)
                 elif isinstance(message, Chosen):
@@ -257,6 +261,8 @@ class Pool:
             peer = self.spares.popleft() if self.alone else self.spares[0]
             peer.sessions.add(session)
             peer.silent = 0
+            if self.alone:  # what it has taken before, its session has not
+                peer.guest, peer.processor = session, processor.seconds(peer.pid) or 0.0
         if nice and self.alone and peer.pid:
             yield_to_others(peer.pid, nice)
         self._replenish()
@@ -354,10 +360,11 @@ class Pool:
             if peer.killed:
                 self.kill(peer)
 
-    def _exited(self, number: int, code: int, by: int, words: str) -> None:
+    def _exited(self, number: int, code: int, by: int, words: str, seconds: float) -> None:
         peer = self.peers.pop(number, None)
         if peer is None:
             return
+        peer.total = seconds
         self._read_rest(peer)
         peer.lost()
         self._close(peer)

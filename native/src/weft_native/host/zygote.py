@@ -89,7 +89,7 @@ class Zygote:
 
     def _reap(self) -> None:
         while self.workers:
-            process, status = os.waitpid(-1, os.WNOHANG)
+            process, status, used = os.wait4(-1, os.WNOHANG)
             if not process:
                 return
             number, words = self.workers.pop(process)
@@ -97,7 +97,8 @@ class Zygote:
             said = os.pread(words, WORDS, max(0, size - WORDS)).decode("utf-8", "replace")
             os.close(words)
             code = os.waitstatus_to_exitcode(status)
-            self.channel.send(Exited(number, max(code, 0), max(-code, 0), said))
+            processor = int(1e6 * (used.ru_utime + used.ru_stime))
+            self.channel.send(Exited(number, max(code, 0), max(-code, 0), said, processor))
 
 
 def run(descriptor: int, options: Options, message: Fork) -> None:

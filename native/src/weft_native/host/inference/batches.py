@@ -61,22 +61,26 @@ class Batcher:
         self._one = weft.jit(lambda *leaves: _call(exported, leaves))
         self._many = weft.jit(weft.vmap(lambda *leaves: _call(exported, leaves)))
 
-    async def __call__(self, arrays: Sequence[Array], seconds: float = math.inf) -> list[Array]:
-        """The results for a request's arrays. Raises RequestError, also if they are not there in so many seconds."""
+    async def __call__(
+        self, arrays: Sequence[Array], deadline: float = math.inf, seconds: float = math.inf
+    ) -> list[Array]:
+        """The results for a request's arrays. Raises RequestError, also if they are not there by a deadline, of the
+        event loop's clock: so many seconds after the request has come.
+        """
         if len(self.waiting) >= QUEUED:
             raise RequestError(503, f"{self.program.name} has {QUEUED} requests waiting. Try again later.")
         loop = asyncio.get_running_loop()
-        request = _Request(arrays, loop.create_future(), loop.time() + seconds)
+        request = _Request(arrays, loop.create_future(), deadline)
         self.waiting.append(request)
         if not self.running:
             self.running = True
             loop.call_soon(self._next)
         try:
-            async with asyncio.timeout(None if math.isinf(seconds) else seconds):
+            async with asyncio.timeout_at(None if math.isinf(deadline) else deadline):
                 return await request.result
         except TimeoutError:
             raise RequestError(
-                504, f"{self.program.name} has no result within the {max(0.0, seconds):.3g} s of the request."
+                504, f"{self.program.name} has no result within the {seconds:.3g} s of the request."
             ) from None
 
     def _next(self) -> None:

@@ -211,7 +211,8 @@ class Inference:
     async def _run(self, request: web.Request) -> web.StreamResponse:
         program = self._program(request)
         signature, loop = program.signature, asyncio.get_running_loop()
-        until = loop.time() + _seconds(request)
+        seconds = _seconds(request)
+        deadline = loop.time() + seconds
         body = await self._body(request)
         if request.content_type in OCTETS:
             arrays = await loop.run_in_executor(self.threads, signature.from_npz, body, self.body_bytes)
@@ -219,7 +220,7 @@ class Inference:
             arrays = await loop.run_in_executor(self.threads, lambda: signature.from_json(_parsed(body)))
         else:
             raise RequestError(415, f"the body is application/json or {NPZ}, not {request.content_type[:60]}.")
-        results = await self.batchers[program.name, program.version](arrays, until - loop.time())
+        results = await self.batchers[program.name, program.version](arrays, deadline, seconds)
         if any(kind in request.headers.get("Accept", "") for kind in OCTETS):
             made = await loop.run_in_executor(self.threads, signature.to_npz, results)
             return web.Response(body=made, content_type=NPZ)
