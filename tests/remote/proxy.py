@@ -55,7 +55,11 @@ class Proxy:
         if self.refusing:
             writer.transport.abort()
             return
-        to_host = await asyncio.open_connection("127.0.0.1", self.target)
+        try:
+            to_host = await asyncio.open_connection("127.0.0.1", self.target)
+        except OSError:  # the host has ended
+            writer.transport.abort()
+            return
         self.writers |= {writer, to_host[1]}
         with contextlib.suppress(asyncio.CancelledError):  # at the end of the test
             await asyncio.gather(

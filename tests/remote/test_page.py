@@ -136,9 +136,10 @@ def page(monkeypatch):
     for session in stand_in.sessions:
         session.close()
     loop.run_until_complete(asyncio.sleep(0.01))
-    for task in asyncio.all_tasks(loop):
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
         task.cancel()
-    loop.run_until_complete(asyncio.sleep(0.01))
+    loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
     asyncio.set_event_loop(None)
     loop.close()
     sys.modules.pop("weft_remote.page", None)
