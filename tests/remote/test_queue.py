@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import json
+import pathlib
 import signal
 import socket
 import sys
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 import weft
 import weft.remote
-from hosts import TOKEN, becomes, interruptible, resident
+from hosts import TOKEN, becomes, interruptible, resident, run_host
 from operated import operated
 from proxy import Proxy
 from raw import Raw
@@ -442,3 +443,23 @@ def test_a_live_client_whose_session_rests_waits_for_it(keeps):
             leaves(first)
             np.testing.assert_array_equal(np.asarray(x + 1), [1, 2, 3])
         session.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*is full")
+def test_clients_wait_over_tls_too(tmp_path, monkeypatch):
+    """There the front goes on to carry the bytes of a client that has waited."""
+    tls = pathlib.Path(__file__).parent / "tls"
+    monkeypatch.setenv("SSL_CERT_FILE", str(tls / "certificate.pem"))
+    options = ("--tls-cert", str(tls / "certificate.pem"), "--tls-key", str(tls / "key.pem"))
+    with run_host(tmp_path, "--sessions", "1", *options) as host:
+        first, told = host.connect(), []
+
+        def told_of(now):
+            told.append(now)
+            if len(told) == 1:
+                threading.Timer(0.2, first.close).start()
+
+        with host.connect(on_progress=told_of) as session:
+            assert (told[0].place, told[0].of) == (1, 1)
+            x = weft.device_put(np.ones(1 << 20, np.float32), session.devices()[0])
+            assert float((x + 1).sum()) == 2 << 20
