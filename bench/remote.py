@@ -136,7 +136,31 @@ def measure(session) -> None:
 
         down()
         print(f"{mib:3} MiB  up {mib / best(up, 3):6.0f} MiB/s   down {mib / best(down, 3):6.0f} MiB/s")
+    train(session)
     print(session.stats)
+
+
+def train(session, steps: int = 100) -> None:
+    """How often a training loop stands still for the host, if its losses are read one by one after it."""
+    device = session.devices()[0]
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((steps, 32, 8)).astype(np.float32), rng.standard_normal((steps, 32)).astype(np.float32)
+    loss = lambda w, x, y: jnp.mean((jnp.tanh(x @ w) - y) ** 2)
+
+    @weft.jit
+    def step(w, x, y):
+        value, slope = weft.value_and_grad(loss)(w, x, y)
+        return w - 0.1 * slope, value
+
+    w = weft.device_put(np.zeros(8, np.float32), device)
+    before, start, losses = session.stats.waits, time.perf_counter(), []
+    for k in range(steps):
+        w, value = step(w, x[k], y[k])
+        losses.append(value)
+    assert all(np.isfinite([float(value) for value in losses]))
+    took = time.perf_counter() - start
+    waits = session.stats.waits - before
+    print(f"{steps} training steps and their losses {took * 1e3:8.0f} ms, and {waits} waits for the host")
 
 
 def first_call(url: str, token: str) -> float:

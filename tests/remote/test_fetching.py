@@ -2,11 +2,14 @@
 read.
 """
 
+import threading
+
 import numpy as np
 import pytest
 import weft
 import weft.numpy as jnp
-from hosts import becomes
+from hosts import TOKEN, becomes
+from proxy import Proxy
 from raw import F32, ONES, Raw
 from test_moves import compiled, forever, moved
 from weft.base.avals import shaped
@@ -207,3 +210,60 @@ def test_one_that_is_stopped_is_answered_where_its_session_goes_on(host):
                     answers[message.op] = message
     assert answers[endless].error == answers[waiting].error == "BackendError"
     assert answers[good].data == (2 * np.ones(3, np.float32)).tobytes()
+
+
+# results that are read later ------------------------------------------------------------------------------------------
+
+
+def test_losses_that_are_read_after_a_loop_take_two_round_trips(host):
+    step = weft.jit(lambda w, x: (w * 0.5 + x, (w * w).sum()))
+    with Proxy(host.port, delay=0.05) as proxy, weft.remote.connect(proxy.url, token=TOKEN) as session:
+        w, losses = weft.device_put(np.ones(2, np.float32), session.devices()[0]), []
+        for k in range(100):
+            w, loss = step(w, np.float32(k))
+            losses.append(loss)
+        before = session.stats.waits
+        got = [float(loss) for loss in losses]
+        assert session.stats.waits <= before + 2
+    want, v = [], np.ones(2, np.float32)
+    for k in range(100):
+        want.append(float((v * v).sum()))
+        v = v * np.float32(0.5) + np.float32(k)
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_only_what_is_there_is_fetched_beside_another(session):
+    """What was freed, deleted, given away or read before is left alone."""
+    step, give = weft.jit(lambda x, k: x + k), weft.jit(lambda x: x * 10, donate_argnums=0)
+    x = weft.device_put(np.float32(0))
+    xs = [step(x, np.float32(k)) for k in range(10)]
+    assert float(xs[9]) == 9 and float(give(xs[8])) == 80
+    xs[7].delete()
+    xs[6] = None
+    sent = operations(session, lambda: float(xs[0]) == 0 or pytest.fail("another value"))
+    assert sent.count("Fetch") == 6
+    sent = operations(session, lambda: [float(v) for v in xs[1:6]] == [1, 2, 3, 4, 5] or pytest.fail("other values"))
+    assert not sent
+    with pytest.raises(RuntimeError, match="deleted"):
+        float(xs[7])
+    session.ping()
+
+
+def test_one_that_is_read_alone_is_fetched_alone(session):
+    step = weft.jit(lambda x, k: x + k)
+    x = weft.device_put(np.float32(0))
+    xs = [step(x, np.float32(k)) for k in range(10)]
+    sent = operations(session, lambda: float(xs[9]) == 9 or pytest.fail("another value"))
+    assert sent.count("Fetch") == 1
+
+
+def test_threads_that_delete_and_read_do_not_end_the_session(session):
+    step = weft.jit(lambda x, k: x + k)
+    x = weft.device_put(np.float32(0))
+    for _ in range(20):
+        xs = [step(x, np.float32(k)) for k in range(60)]
+        thread = threading.Thread(target=lambda xs=xs: [v.delete() for v in xs[30:]])
+        thread.start()
+        assert [float(v) for v in xs[:30]] == list(range(30))
+        thread.join()
+    session.ping()

@@ -8,7 +8,8 @@ import time
 import json
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 KEEP = 64 << 10
 # Results of at most so many bytes come by themselves with a call, if those of the call before were read.
 EAGER = 16 << 10
+SIBLINGS, SIBLINGS_BYTES = 1000, 1 << 20  # arrays that are fetched beside another one, and their bytes in all
 _SERIALIZED: Memo[bool, tuple[bytes, bytes]] = Memo()  # by whether 64 bits are on: the hash and the bytes
 
 
@@ -94,15 +96,53 @@ class Coming(NamedTuple):
     size: int  # of the reply
 
 
+class Siblings:
+    """The small results that the calls of a program have given at one place. A loop's losses are often read one by one
+    after it: with the second of them, all others are fetched that are still there.
+    """
+
+    __slots__ = ("arrays", "was_read")
+
+    def __init__(self) -> None:
+        self.arrays: deque[weakref.ref[BufferArray]] = deque(maxlen=SIBLINGS)
+        self.was_read = False
+
+    def fetch(self, handle: Handle) -> Coming:
+        """Requests the bytes of one of them."""
+        if not self.was_read:
+            self.was_read = True
+            return ask_for(handle)
+        session, asked = handle.session, Coming(Reply(), 0, handle.nbytes)
+        there = [x for x in [ref() for ref in self.arrays] if x is not None]
+        self.arrays.clear()
+
+        def choose() -> Iterator[tuple[Callable[[int], p.Fetch], Reply]]:
+            size = 0
+            for x in there:
+                other = x.handle  # None if it was deleted
+                if other is None or other is handle or other.fetched or other.coming is not None:
+                    continue
+                size += other.nbytes
+                if size > SIBLINGS_BYTES:
+                    break
+                other.coming = Coming(Reply(), 0, other.nbytes)
+                yield fetching(other), other.coming.reply
+            yield fetching(handle), asked.reply  # once it is there, the others are
+
+        session.request_each(choose)
+        return asked
+
+
 class Handle:
     """The handle of an array on a host."""
 
-    __slots__ = ("session", "number", "nbytes", "ready", "coming", "fetched", "rescue")
+    __slots__ = ("session", "number", "nbytes", "ready", "coming", "fetched", "rescue", "siblings")
 
     def __init__(self, session: Session, number: int, nbytes: int):
         self.session, self.number, self.nbytes = session, number, nbytes
         self.ready: Reply | None = None
         self.coming: Coming | None = None  # the bytes, unasked
+        self.siblings: Siblings | None = None
         self.fetched = False
         # gives the bytes if the host can't, for this reason
         self.rescue: Callable[[Exception], memoryview] | None = None
@@ -286,6 +326,7 @@ class RemoteExecutable:
         self.lead = self._numbers(consts)
         self.sizes = [a.size * dtypes.itemsize(a.dtype) for a in self.out_avals]
         self.last: list[Handle] = []  # the results of the last call
+        self.siblings = [Siblings() if size <= EAGER else None for size in self.sizes]
         this = weakref.ref(self)
 
         def failed(error: Exception) -> None:
@@ -332,10 +373,14 @@ class RemoteExecutable:
             else:
                 started(Running(session, reply))
             return self._results(numbers, committed)
-        read = [k for k, handle in enumerate(self.last) if handle.fetched and self.sizes[k] <= EAGER]
+        read = [k for k, handle in enumerate(self.last) if handle.fetched and self.siblings[k] is not None]
         if not read:
             session.execute(self.handle, given, tuple(numbers))
             results = self._results(numbers, committed)
+            for x, siblings in zip(results, self.siblings):
+                if siblings is not None and isinstance(x.handle, Handle):
+                    x.handle.siblings = siblings
+                    siblings.arrays.append(weakref.ref(x))
         else:
             reply = session.execute_fetching(self.handle, given, tuple(numbers), tuple(read))
             results = self._results(numbers, committed)
@@ -536,8 +581,16 @@ def fetch(handle: Handle) -> Coming:
     """Requests the bytes of an array, unless they come by themselves."""
     coming, handle.coming = handle.coming, None
     if coming is None or coming.reply.error is not None:  # nobody awaited it when a program was stopped
-        coming = Coming(handle.session.request(lambda op: p.Fetch(op, handle.number)), 0, handle.nbytes)
+        return ask_for(handle) if handle.siblings is None else handle.siblings.fetch(handle)
     return coming
+
+
+def ask_for(handle: Handle) -> Coming:
+    return Coming(handle.session.request(fetching(handle)), 0, handle.nbytes)
+
+
+def fetching(handle: Handle) -> Callable[[int], p.Fetch]:
+    return lambda op: p.Fetch(op, handle.number)
 
 
 def register(session: Session, default: bool) -> Session:

@@ -11,7 +11,7 @@ import itertools
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -304,6 +304,15 @@ class Session:
             while self._garbage:
                 handles.append(self._garbage.popleft())
             self._append(lambda op: p.Free(op, tuple(handles)))
+
+    def request_each(self, choose: Callable[[], Iterable[tuple[Make, Reply]]]) -> None:
+        """Sends operations that have replies. What is chosen is there: nothing is freed meanwhile."""
+        with self._lock:
+            if self.failure is not None:
+                raise self.failure.with_traceback(None)
+            for make, reply in choose():
+                self._replies[self._append(make)] = reply
+        self.transport.wake()
 
     def request(self, make: Make) -> Reply:
         """Sends an operation that has a reply, for `wait`."""
