@@ -14,7 +14,8 @@ from weft.base.avals import shaped
 from weft.base.tree import tree_leaves
 from weft.runtime.array import BufferArray
 
-from .backend import Handle, RemoteDevice, carrier, register
+from .backend import RemoteDevice, carrier, register
+from .handles import Handle
 from .errors import LimitError
 from .session import Progress, Session
 

@@ -26,7 +26,8 @@ from weft.runtime.jit import JitFunction
 from weft.serialization.binary import DeserializationError
 from weft.serialization.portable import NotPortable
 
-from .backend import Handle, RemoteDevice, device_here
+from .backend import RemoteDevice, device_here
+from .handles import Handle
 from .costs import AFFORDABLE, AGAIN, MESSAGE, SURELY, TRIES, Costs, Side, Signature, here_alone, identity, said, sides
 from .errors import ConnectionLost
 from .line import Line, seconds
