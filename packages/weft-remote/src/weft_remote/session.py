@@ -47,7 +47,7 @@ LOG = 64 << 20  # bytes sent and not confirmed, above which an upload waits
 SMALL = 64 << 10  # bytes of a reply that the host may keep for a while
 PROGRAMS = 1000  # that the host knows by their hashes
 LINES = 10_000  # operations whose line in the user's program is remembered
-CRUMBS, CRUMBS_BYTES = 32, 64 << 10  # what is freed or settled waits for company, up to so many and so large
+CRUMBS, CRUMBS_BYTES = 32, 4096  # what is freed or settled waits for company, up to so many and so many bytes in all
 
 
 class Progress(NamedTuple):
@@ -158,7 +158,8 @@ class Session:
         self._control: deque[bytes] = deque()
         self._garbage: deque[int] = deque()
         self._garbage_bytes = 0  # about: several threads add to it
-        self._settled: list[int] = []  # small replies that the host may forget
+        self._settled: list[int] = []  # replies that the host may forget
+        self._settled_bytes = 0
         self._handles = itertools.count(1)
         self._replies: dict[int, Reply] = {}
         self._lines: OrderedDict[int, source_info.SourceInfo] = OrderedDict()
@@ -295,7 +296,11 @@ class Session:
     def _flush_settled(self) -> None:
         if self._settled:
             self._control.append(p.encode(p.Settled(tuple(self._settled))))
-            self._settled.clear()
+            self._forget_settled()
+
+    def _forget_settled(self) -> None:
+        self._settled.clear()
+        self._settled_bytes = 0
 
     def _flush_garbage(self) -> None:
         if self._garbage:
@@ -521,7 +526,7 @@ class Session:
             self._confirm(first.received)
             self._sent = first.received
             self._control.clear()
-            self._settled.clear()  # the host sends these replies again
+            self._forget_settled()  # the host sends these replies again
             self._reports.confirmed = 0  # the host sends again what it has not heard of
             if self.closed:
                 self._control.append(p.encode(p.Bye()))
@@ -660,13 +665,14 @@ class Session:
             reply = self._replies.pop(op, None)
             self._reports.reporters.pop(op, None)
             self._settled.append(op)
-            small = value is None or len(value) <= SMALL
-            if not small or len(self._settled) >= CRUMBS:
+            size = 0 if value is None else len(value)
+            self._settled_bytes += size
+            if self._settled_bytes >= CRUMBS_BYTES or len(self._settled) >= CRUMBS:
                 self._flush_settled()
         if reply is not None:
             reply.value, reply.error = value, error
             reply.done = True
-        if small:
+        if size <= SMALL:
             self.transport.wake_later()
         else:  # the host keeps it until it hears of this
             self.transport.wake()

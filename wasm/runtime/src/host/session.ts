@@ -13,7 +13,7 @@ const LOG = 64 << 20; // bytes that the host has not confirmed, with which it wa
 const PROGRAMS = 1000; // that the host knows by their hashes
 const HANDLES = 2 ** 20; // that an operation takes at most
 const CRUMBS = 32; // what is freed or settled waits for company, up to so many
-const CRUMBS_BYTES = 64 << 10; // and so large
+const CRUMBS_BYTES = 4096; // and so many bytes in all
 const TIDY = 100; // ms
 const BEAT = 2500; // ms of silence after which the host is asked whether it is there
 const SILENCE = 10_000; // and after which it is taken for gone
@@ -141,6 +141,7 @@ export class Session {
   private garbage: number[] = [];
   private garbageBytes = 0;
   private settled: number[] = []; // operations whose replies the host may forget
+  private settledBytes = 0;
   private tidying: ReturnType<typeof setTimeout> | undefined;
   private flushing = false;
   private readonly replies = new Map<number, Reply>();
@@ -269,6 +270,7 @@ export class Session {
   }
 
   private settleNow(): void {
+    this.settledBytes = 0;
     if (this.settled.length) this.say("Settled", { ops: this.settled.splice(0) });
   }
 
@@ -439,8 +441,8 @@ export class Session {
     const reply = this.replies.get(op);
     this.replies.delete(op);
     this.settled.push(op);
-    // the host keeps a large one until it hears of this
-    if ((reply?.data.length ?? 0) >= CRUMBS_BYTES || this.settled.length >= CRUMBS) this.settleNow();
+    this.settledBytes += reply?.data.length ?? 0;
+    if (this.settledBytes >= CRUMBS_BYTES || this.settled.length >= CRUMBS) this.settleNow();
     else this.tidySoon();
     return reply;
   }
@@ -557,7 +559,7 @@ export class Session {
     this.confirm(first.received);
     this.sent = first.received;
     this.control = [];
-    this.settled = []; // the host sends these replies again
+    [this.settled, this.settledBytes] = [[], 0]; // the host sends these replies again
     if (this.cancelled) this.say("Cancel", { through: this.cancelled }); // the host may not have heard of it
     for (const reply of this.replies.values()) reply.restart(); // the host sends replies again from their beginning
     rest.forEach((message) => this.handle(message));
