@@ -40,6 +40,21 @@ def test_scan_value(reverse, unroll):
     close(out, loop_in_python(0.5, XS, reverse))
 
 
+def test_a_scan_of_the_reference_takes_no_room_for_steps_that_it_has_not_made():
+    """A stranger's program may say any length, and stop in its first step."""
+
+    def stop(x):
+        raise RuntimeError("the first step")
+
+    def body(c, _):
+        weft.debug.callback(stop, c)
+        return c, None
+
+    with pytest.raises(RuntimeError, match="the first step"):
+        weft.jit(lambda c: lax.scan(body, c, None, length=1 << 50)[0], backend="reference")(np.float32(1))
+        weft.effects_barrier()
+
+
 def test_scan_derivatives():
     check_grads(lambda c, xs: scan(step, c, xs), 0.5, XS)
     check_grads(lambda c, xs: scan(step, c, xs, reverse=True), 0.5, XS)

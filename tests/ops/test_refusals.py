@@ -72,3 +72,19 @@ def test_dimensions_that_the_arrays_of_a_scatter_have_not(numbers, message):
 def test_functions_that_are_not_linear_are_not_transposed():
     with pytest.raises(NotImplementedError, match=r"^sin is not linear, so it can't be transposed\. weft\.linear_tr"):
         weft.linear_transpose(jnp.sin, np.float32(1))(np.float32(1))
+
+
+@pytest.mark.parametrize(
+    "numbers,message",
+    [
+        ((([7], [1]), ([], [])), r"lhs contracting and batch dimensions \(7,\) are out of range for shape \(5, 3\)"),
+        ((([1], [9]), ([], [])), r"rhs contracting and batch dimensions \(9,\) are out of range for shape \(2, 3, 4\)"),
+        ((([1], [1]), ([4], [0])), r"lhs contracting and batch dimensions \(1, 4\) are out of range"),
+    ],
+)
+def test_dimensions_that_the_factors_of_a_product_of_groups_have_not(numbers, message):
+    numbers = lax.RaggedDotDimensionNumbers(numbers, [0], [0])
+    with pytest.raises(TypeError, match=message):
+        weft.make_jaxpr(lambda x, y, n: lax.ragged_dot_general(x, y, n, numbers))(
+            jnp.ones((5, 3)), jnp.ones((2, 3, 4)), jnp.array([2, 3])
+        )

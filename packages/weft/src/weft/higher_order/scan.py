@@ -82,10 +82,13 @@ def _scan_reference(
     *args: Value, jaxpr: ClosedJaxpr, length: Size, reverse: bool, unroll: int, num_consts: int, num_carry: int
 ) -> list[Any]:
     consts, carry, xs = _split3(args, num_consts, num_carry)
-    rows: list[Any] = [None] * length
+    rows: list[Any] = []  # not as long as the scan before it has run: a stranger's may say any length
     for i in reversed(range(length)) if reverse else range(length):
         out = interpret(jaxpr, [*consts, *carry, *[x[i] for x in xs]])
-        carry, rows[i] = out[:num_carry], out[num_carry:]
+        carry = out[:num_carry]
+        rows.append(out[num_carry:])
+    if reverse:
+        rows.reverse()
     ys = [
         np.stack([r[k] for r in rows]) if length else np.zeros((0, *a.shape), a.dtype)
         for k, a in enumerate(jaxpr.out_avals[num_carry:])

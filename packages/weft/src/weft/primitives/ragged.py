@@ -86,14 +86,16 @@ def _abstract(
         raise type_error(
             f"ragged_dot_general expects exactly one lhs ragged dimension, got {numbers.lhs_ragged_dimensions}."
         )
+    (xc, yc), (xb, yb) = numbers.dot_dimension_numbers
     for name, dims, aval in (
+        ("lhs contracting and batch", (*xc, *xb), lhs),
+        ("rhs contracting and batch", (*yc, *yb), rhs),
         ("lhs ragged", numbers.lhs_ragged_dimensions, lhs),
         ("rhs group", numbers.rhs_group_dimensions, rhs),
     ):
         if any(not 0 <= d < len(aval.shape) for d in dims):
             raise type_error(f"ragged_dot_general: {name} dimensions {dims} are out of range for shape {aval.shape}.")
     mode, groups = _mode(len(lhs.shape), numbers), numbers.rhs_group_dimensions
-    (xc, yc), (xb, yb) = numbers.dot_dimension_numbers
     if mode.kind == "free":
         if len(groups) != 1:
             raise type_error(
