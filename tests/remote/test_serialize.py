@@ -419,3 +419,21 @@ def test_mutations_are_refused_or_verified(seed):
             verify(program.jaxpr)
             s.serialize(program.jaxpr)
     assert accepted  # some only change a name or a line: the test reaches past the first check
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "complex64"])
+def test_integers_that_no_array_library_takes_for_a_float(dtype):
+    """A power of two is exact in any float, and too long for the numbers from which arrays are made."""
+    aval = shaped((2,), dtype)
+    x, y = Var(aval), Var(aval)
+
+    def program(value):
+        eqn = JaxprEqn([x, Literal(value, shaped((), dtype))], [y], registry["mul"], {})
+        return s.serialize(Jaxpr([], [x], [y], [eqn]))
+
+    assert s.deserialize(program(-2)).jaxpr.eqns[0].invars[1].val == -2
+    assert s.deserialize(program(-(1 << 14))).jaxpr.eqns
+    for value in (1 << 63, -(1 << 64)):
+        if dtype != "float16":  # where it is infinite, and refused for that
+            with pytest.raises(DeserializationError, match=f"{value} is an integer of more than 64 bits"):
+                s.deserialize(program(value))

@@ -575,6 +575,8 @@ class _Deserializer:
             if not low <= value <= high:
                 r.fail(f"{value} is no {dt.name}", start)
         elif kind in "fc":
+            if type(value) is int and not -(1 << 63) <= value < 1 << 63:  # NumPy makes no bfloat16 of it
+                r.fail(f"{value} is an integer of more than 64 bits in the place of a {dt.name}", start)
             rounded = round_scalar(value, dt)
             if repr(rounded) != repr(type(rounded)(value)):
                 r.fail(f"{value} is no {dt.name}; the nearest is {rounded}", start)
