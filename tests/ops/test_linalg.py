@@ -678,3 +678,23 @@ def test_the_reference_of_eigh_reads_the_triangle_that_is_named(lower):
     np.testing.assert_allclose(w, np.linalg.eigvalsh(a, "L" if lower else "U"), rtol=1e-6)
     whole = np.array([[1, 5], [5, 3]] if lower else [[1, 2], [2, 3]], np.float32)
     np.testing.assert_allclose(whole @ v, v * w, rtol=1e-5, atol=1e-5)
+
+
+EMPTY = [
+    *[(name, shape) for name in ("lu", "qr", "svd") for shape in ((0, 0), (2, 0, 0), (0, 3), (3, 0), (2, 3, 0))],
+    *[(name, (2, 0, 0)) for name in ("cholesky", "eig", "eigh", "schur", "hessenberg")],
+    *[(name, (0, 0)) for name in ("cholesky", "eig", "eigh", "schur", "hessenberg")],
+    *[(name, (0, 2, 2)) for name in ("cholesky", "eig", "eigh", "schur", "hessenberg", "lu", "qr", "svd")],
+]
+
+
+@pytest.mark.parametrize("platform", under_test("cpu", "wasm", "webgpu"))
+@pytest.mark.parametrize("name,shape", EMPTY)
+def test_matrices_without_entries(name, shape, platform):
+    for dtype in ("float32", "complex64"):
+        f = lambda x: getattr(lax.linalg, name)(x)
+        x = np.zeros(shape, dtype)
+        got, want = [weft.tree.leaves(weft.jit(f, backend=p)(x)) for p in (platform, "reference")]
+        assert [(g.shape, g.dtype) for g in got] == [(w.shape, w.dtype) for w in want]
+        for g, w in zip(got, want):
+            np.testing.assert_array_equal(np.abs(np.asarray(g)), np.abs(np.asarray(w)))

@@ -357,10 +357,17 @@ def _type(atom) -> Type:
     return atom.type
 
 
-def retype(body: Body) -> None:
-    """Gives all results the types that the primitives derive, as far as they derive any."""
+def retype(body: Body, done: dict[int, list[Type]] | None = None) -> None:
+    """Gives all results the types that the primitives derive, as far as they derive any. Of a program that several
+    equations carry, the types are derived again where its arguments have others.
+    """
+    done = {} if done is None else done
+    given = [name.type for name in body.inputs]
+    if done.get(id(body)) == given:
+        return
+    done[id(body)] = given
     for eqn in body.equations:
-        outs = _derived(eqn)
+        outs = _derived(eqn, done)
         for name, aval in zip(eqn.results, outs):
             name.type = type_of(aval)
         if outs:
@@ -368,20 +375,20 @@ def retype(body: Body) -> None:
             eqn.results += [Name(type_of(a)) for a in outs[len(eqn.results) :]]
 
 
-def _derived(eqn: Equation) -> list:
+def _derived(eqn: Equation, done: dict[int, list[Type]]) -> list:
     """The types of an equation's results; none where its primitive refuses it, which is for the reader to tell."""
     try:
         primitive = registry[eqn.primitive]
         avals = [_aval(_type(a)) for a in eqn.operands]
         if primitive.carries is not None:
-            _pass_on(eqn, primitive.carries, avals)
+            _pass_on(eqn, primitive.carries, avals, done)
         out = primitive.abstract(*avals, **{k: _real(v) for k, v in eqn.params.items()})
     except Exception:
         return []
     return list(out) if primitive.multiple_results else [out]
 
 
-def _pass_on(eqn: Equation, carries: Carries, avals: list) -> None:
+def _pass_on(eqn: Equation, carries: Carries, avals: list, done: dict[int, list[Type]]) -> None:
     """Gives programs that an equation carries the types of its operands."""
     values = {key: eqn.params[key] for key in carries.takes}
     carried = {key: v if type(v) is tuple else (v,) for key, v in values.items()}
@@ -392,7 +399,7 @@ def _pass_on(eqn: Equation, carries: Carries, avals: list) -> None:
             for sub in subs:
                 for name, t in zip(sub.body.inputs, scalar * 2):
                     name.type = t
-                retype(sub.body)
+                retype(sub.body, done)
         return
     if any(n < 0 for n in carries.sizes(eqn.params, len(avals)).values()):
         raise ValueError("it counts operands that are not there")
@@ -401,4 +408,4 @@ def _pass_on(eqn: Equation, carries: Carries, avals: list) -> None:
             for k, (name, place) in enumerate(zip(sub.body.inputs, operands)):
                 t = type_of(avals[place])
                 name.type = (*t[:2], t[2][1:]) if k >= len(operands) - rows else t
-            retype(sub.body)
+            retype(sub.body, done)

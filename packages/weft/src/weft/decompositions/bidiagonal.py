@@ -239,6 +239,10 @@ def _svd(
     if m < n:
         s, *sides = _svd(mH(x), **params)
         return [s, *map(mH, reversed(sides))]
+    if not n:
+        sides = [eye((*batch, m, m if full_matrices else 0), dtype_of(x)), full((*batch, 0, 0), 0, dtype_of(x))]
+        nothing = full((*batch, 0), 0, dtype_of(real_part(x)))
+        return _part([nothing, *(sides if compute_uv else [])], subset_by_index, full_matrices)
     ok = _finite(x)
     x = where_each(ok, x, 0)
     largest = reduce_max(abs_(x), (len(batch), len(batch) + 1))

@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 
 def _loop(count: int, step: Callable[..., Any], carry: Sequence[Value]) -> Value:
     """step(i, carry) for each int32 i below count (loops count in int64 where 64-bit types are on)."""
+    if not count:
+        return carry  # a matrix without entries has no column that a step could take
     return fori_loop(0, count, lambda i, c: step(convert(i, dtypes.int32), c), carry)
 
 

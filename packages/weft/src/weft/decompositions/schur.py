@@ -265,10 +265,8 @@ def _each(f: Value, a: Value) -> list[Value]:
     are not finite.
     """
     *batch, n, _ = shape_of(a)
-    ok = reduce_and(is_finite(abs_(a)), (len(batch), len(batch) + 1)) if n else full(tuple(batch), True, dtypes.bool_)
+    ok = reduce_and(is_finite(abs_(a)), (len(batch), len(batch) + 1))
     a = where_each(ok, a, 0)
-    if not n:
-        return list(f(a))
     # so that squares neither overflow nor vanish
     size = reduce_max(abs_(a), (len(batch), len(batch) + 1))
     most = full(shape_of(size), 1e100 if dtypes.name(dtype_of(size)) == "float64" else 1e12, dtype_of(size))
@@ -290,6 +288,8 @@ def _each(f: Value, a: Value) -> list[Value]:
 def _schur(a: Value, *, compute_schur_vectors: bool, sort_eig_vals: bool, select_callable: Value) -> Value:
     if sort_eig_vals:
         raise unsorted()
+    if not shape_of(a)[-1]:
+        return [a] * (1 + compute_schur_vectors)
     return _each(lambda a: _triangular(*_reduced(a)), a)[: 1 + compute_schur_vectors]
 
 
@@ -347,6 +347,9 @@ def _eig(
             " out, or use the cpu backend."
         )
     kinds = (True,) * compute_left_eigenvectors + (False,) * compute_right_eigenvectors
+    if not shape_of(a)[-1]:
+        wide = dtype_of(complex_(real_part(a), real_part(a)))
+        return [full(shape_of(a)[:-1], 0, wide), *[full(shape_of(a), 0, wide) for _ in kinds]]
 
     def one(a: Value) -> list[Value]:
         n = shape_of(a)[0]

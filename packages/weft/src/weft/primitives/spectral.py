@@ -315,7 +315,7 @@ def _eig_reference(
         left = _left_vectors(a, w, right)
         return w.astype(dt), (left / np.linalg.norm(left, axis=0)).astype(dt), right.astype(dt)
 
-    w, left, right = _per_matrix(one, x, outs=3) if x.size else (x[..., 0].astype(dt), x.astype(dt), x.astype(dt))
+    w, left, right = _per_matrix(one, x, outs=3) if x.size else (np.zeros(x.shape[:-1], dt), x.astype(dt), x.astype(dt))
     return [w, *[left] * compute_left_eigenvectors, *[right] * compute_right_eigenvectors]
 
 
