@@ -697,3 +697,26 @@ def test_a_result_in_an_operand_s_memory_is_named_by_its_place_among_several(res
     call = weft.ffi.ffi_call("target", out if results > 1 else out[0], input_output_aliases={0: results - 1})
     text = weft.jit(lambda x: call(x)).lower(np.ones(3, np.float32)).as_text()
     assert f"output_tuple_indices = {place}, operand_index = 0" in text
+
+
+@pytest.mark.parametrize("wide", ["bfloat16", "float32", "float64", "complex64"])
+def test_products_of_floats_of_four_bits_with_results_of_others(wide):
+    """XLA's CPU backend refuses the layout that it gives to such a product itself."""
+    rng = np.random.default_rng(0)
+    numbers = lambda *shape: jnp.asarray(rng.integers(-2, 3, shape)).astype("float4_e2m1fn")
+    with weft.enable_x64(True):
+        x, y = numbers(2, 3), numbers(3, 4)
+        product = lambda x, y: lax.dot_general(x, y, (((1,), (0,)), ((), ())), preferred_element_type=jnp.dtype(wide))
+        got = weft.jit(product)(x, y)
+        assert got.dtype == wide
+        want = np.asarray(x).astype(float) @ np.asarray(y).astype(float)
+        np.testing.assert_array_equal(np.asarray(got).astype(complex), want)
+        back = weft.jit(lambda x, y: lax.dot(x, y, preferred_element_type=jnp.dtype("float4_e2m1fn")))(
+            x.astype("float32"), jnp.eye(3, dtype="float32")
+        )
+        np.testing.assert_array_equal(np.asarray(back).astype(float), np.asarray(x).astype(float))
+        if wide != "complex64":
+            signal, kernel = numbers(1, 2, 5), numbers(3, 2, 2)
+            conv = lambda x, k: lax.conv_general_dilated(x, k, (1,), "VALID", preferred_element_type=jnp.dtype(wide))
+            made, same = [weft.jit(conv, backend=p)(signal, kernel) for p in ("cpu", "reference")]
+            np.testing.assert_array_equal(np.asarray(made).astype(float), np.asarray(same).astype(float))

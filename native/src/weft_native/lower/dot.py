@@ -203,7 +203,20 @@ def _dot_general(
             attributes,
         )
         return b.convert(product, out.shape, out.dtype)
-    return b.op("stablehlo.dot_general", [x, y], b.type(out), attributes)
+    return _by_wide_floats(b, "stablehlo.dot_general", ins, out, x, y, attributes)
+
+
+def _by_wide_floats(b, op: str, ins, out, x, y, attributes: dict):
+    """A product or convolution. XLA's CPU backend stops at one of floats of few bits whose result has another type, and
+    at the reverse: those are computed in wider floats.
+    """
+    types = [a.dtype for a in (*ins, out)]
+    if len(set(types)) == 1 or not any(dtypes.is_float(t) and dtypes.bits(t) < 8 for t in types):
+        return b.op(op, [x, y], b.type(out), attributes)
+    wide = max((dtypes.float32, *types), key=dtypes.bits)
+    operands = [v if a.dtype == wide else b.convert(v, a.shape, wide) for v, a in zip((x, y), ins)]
+    made = b.op(op, operands, b.tensor(out.shape, wide), attributes)
+    return made if wide == out.dtype else b.convert(made, out.shape, out.dtype)
 
 
 def _axes(spec, batch: str, feature: str) -> str:
@@ -253,7 +266,7 @@ def _conv(
         "precision_config": precision_config(b, precision),
     }
     if not dtypes.is_bool(ins[0].dtype) and not (dtypes.is_int(ins[0].dtype) and dtypes.bits(ins[0].dtype) < 4):
-        return b.op("stablehlo.convolution", [x, kernel], b.type(outs[0]), attributes)
+        return _by_wide_floats(b, "stablehlo.convolution", ins, outs[0], x, kernel, attributes)
     counts = outs[0].update(dtype=dtypes.int32)  # XLA multiplies no booleans (any(x and y)) and nothing of two bits
     made = b.op(
         "stablehlo.convolution",
