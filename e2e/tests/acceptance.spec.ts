@@ -5,7 +5,7 @@ import { expect } from "../fixtures/site.js";
 import { root, test, withHost } from "../fixtures/weft.js";
 
 const PROGRAMS = 91;
-/** What they do and print at their end is XLA's, which a page has not: its text of a program, and the platform "cpu". */
+/** What they ask for at their end is XLA's, which a page has not: its text of a program, and the platform "cpu". */
 const XLA = [
   "test_001_tutorial::test_minimize_unrolled_fori_and_while",
   "test_002_api::test_xla_computation",

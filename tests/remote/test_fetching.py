@@ -267,3 +267,37 @@ def test_threads_that_delete_and_read_do_not_end_the_session(session):
         assert [float(v) for v in xs[:30]] == list(range(30))
         thread.join()
     session.ping()
+
+
+def test_what_is_read_later_is_fetched_together_beside_what_is_read_each_time(session):
+    step = weft.jit(lambda w: (w + 1, w * 2, w * 3))
+    w, kept = weft.device_put(np.float32(0)), []
+    for k in range(20):
+        w, now, later = step(w)
+        assert float(now) == 2 * k
+        kept.append(later)
+    before = session.stats.waits
+    assert [float(v) for v in kept] == [3.0 * k for k in range(20)]
+    assert session.stats.waits <= before + 2
+
+
+def test_small_arrays_that_are_freed_in_number_are_told(session):
+    """Also where nothing else is sent, and no timer tells them, as in a page."""
+    step = weft.jit(lambda x: x + 1)
+    x = weft.device_put(np.float32(0))
+    xs = [step(x) for _ in range(40)]
+    session.ping()
+    session.transport.wake_later = lambda: None
+    sent = operations(session, lambda: xs.clear() or session.outgoing())
+    assert sent == ["Free"] and not session._garbage
+
+
+def test_a_large_result_comes_whole_also_from_a_program_that_takes_no_time(host):
+    with Raw(host.url) as raw:
+        compiled(raw, 100, lambda x: jnp.zeros(1 << 18, jnp.float32) + x[0], F32)
+        raw.send(p.Put, 1, F32, 0, ONES)
+        for k in range(8):
+            op = raw.send(p.ExecuteFetching, 100, (1,), (2 + k,), (0,))
+            reply = raw.until(p.Data)
+            assert reply.op == op and reply.size == 1 << 20 and reply.data == np.ones(1 << 18, np.float32).tobytes()
+            raw.frame(p.encode(p.Settled((op,))))

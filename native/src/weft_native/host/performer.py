@@ -140,6 +140,10 @@ class Performer:
                 program = self.store.values.get(m.program)
                 if not isinstance(program, Compiled) or program.executable is None or not program.executable.is_short:
                     return False
+                if isinstance(m, p.ExecuteFetching):
+                    sizes = program.executable.out_sizes
+                    if sum([sizes[k] for k in m.fetched if k < len(sizes)]) > SHORT_BYTES:
+                        return False
                 self.computations.drop_finished()
                 return not self.computations.running
         return False

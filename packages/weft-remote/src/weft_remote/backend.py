@@ -313,21 +313,21 @@ class RemoteExecutable:
                 started(Running(session, reply))
             return self._results(numbers, committed)
         read = [k for k, handle in enumerate(self.last) if handle.fetched and self.siblings[k] is not None]
-        if not read:
-            session.execute(self.handle, given, tuple(numbers))
-            results = self._results(numbers, committed)
-            for x, siblings in zip(results, self.siblings):
-                if siblings is not None and isinstance(x.handle, Handle):
-                    x.handle.siblings = siblings
-                    siblings.arrays.append(weakref.ref(x))
-        else:
+        if read:
             reply = session.execute_fetching(self.handle, given, tuple(numbers), tuple(read))
-            results = self._results(numbers, committed)
-            start, size = 0, sum([self.sizes[k] for k in read])
-            for k in read:
-                handle = results[k].handle
+        else:
+            session.execute(self.handle, given, tuple(numbers))
+        results = self._results(numbers, committed)
+        start, size = 0, sum([self.sizes[k] for k in read])
+        for k, (x, siblings) in enumerate(zip(results, self.siblings)):
+            handle = x.handle
+            if siblings is None or not isinstance(handle, Handle):
+                continue
+            if k in read:
                 handle.coming, handle.ready = Coming(reply, start, size), reply
                 start += self.sizes[k]
+            handle.siblings = siblings
+            siblings.arrays.append(weakref.ref(x))
         self.last = [x.handle for x in results if isinstance(x.handle, Handle)]
         return results
 

@@ -262,7 +262,7 @@ class Session:
         with self._lock:
             if self.failure is not None:
                 raise self.failure.with_traceback(None)  # else it grows with each operation that is refused
-            if self._garbage_bytes >= CRUMBS_BYTES or len(self._garbage) >= CRUMBS:
+            if self._has_much_garbage():
                 self._flush_garbage()
             op = self._append(make)
             if reply is not None:
@@ -301,6 +301,9 @@ class Session:
     def _forget_settled(self) -> None:
         self._settled.clear()
         self._settled_bytes = 0
+
+    def _has_much_garbage(self) -> bool:
+        return self._garbage_bytes >= CRUMBS_BYTES or len(self._garbage) >= CRUMBS
 
     def _flush_garbage(self) -> None:
         if self._garbage:
@@ -556,10 +559,10 @@ class Session:
         """The next frame to send; None if there is nothing to send."""
         if self.granted is None:  # closed before the host has answered
             return None
-        if not self._control and self._sent == self._ops and self._garbage_bytes < CRUMBS_BYTES:
+        if not self._control and self._sent == self._ops and not self._has_much_garbage():
             return None  # whoever adds something wakes the transport afterwards
         with self._lock:
-            if self._garbage_bytes >= CRUMBS_BYTES or len(self._garbage) >= CRUMBS:
+            if self._has_much_garbage():
                 self._flush_garbage()
             parts: list[bytes] = []
             size, limit = 0, min(FRAME, self.granted.frame)

@@ -22,7 +22,7 @@ export interface ConnectOptions {
   name?: string;
   /** The class of websockets; where there is none (Node 20), the package `ws` is looked for. */
   WebSocket?: WebSocketClass;
-  /** The `onProgress` of the host, from now on: while it is full, it tells the session's `place` among the `of` that wait. */
+  /** The `onProgress` of the host, from now on: while it is full, it tells the `place` among the `of` that wait. */
   onProgress?: ((progress: Progress) => void) | null;
   /** Ends the attempt to connect, and gives up a place in the queue of a host that is full. */
   signal?: AbortSignal | null;
@@ -127,8 +127,8 @@ export class Host {
 
 /**
  * Opens a session on a host. Rejects with WeftHostError where the host refuses it (`kind` is "AuthenticationError" for
- * a wrong token), and with WeftConnectionLost where none answers. Where the host is full, it waits for its turn; `signal`
- * ends that.
+ * a wrong token), and with WeftConnectionLost where none answers. Where the host is full, it waits for its turn;
+ * `signal` ends that.
  */
 export async function connect(url: string | URL, options: ConnectOptions): Promise<Host> {
   return new Host(await session(url, options));

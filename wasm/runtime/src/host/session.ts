@@ -539,7 +539,7 @@ export class Session {
     return first?.kind === "Waiting" || (first?.kind === "Beat" && this.queuedAt > 0);
   }
 
-  /** While the session waits for its place, a host that is silent is asked whether it is there, and given up at last. */
+  /** While the session waits for its place, a silent host is asked whether it is there, and given up at last. */
   private watchQueue(socket: WebSocketLike, gone: (why: string) => void): void {
     if (Date.now() - this.heard > SILENCE) {
       gone(`it has not answered for ${SILENCE / 1000} s`);
