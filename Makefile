@@ -12,7 +12,7 @@ PYTEST := $(PY) -m pytest
 PYTESTS := $(PYTEST) -n 2 --max-worker-restart=0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup vulkan haproxy clean demo format lint types test test-quick test-python test-oracle test-random test-passes test-hostile test-mutants wheels coverage accuracy test-random-coverage test-math
+.PHONY: help setup vulkan haproxy clean demo format lint types test test-quick test-python test-oracle test-random test-passes test-gpu test-hostile test-mutants wheels coverage accuracy test-random-coverage test-math
 
 help:
 	@awk 'BEGIN { count = split("set up,run,check,test,test at length,build,measure", headings, ",") } \
@@ -66,8 +66,8 @@ test: lint test-python test-web
 # tests in OPTIMISED run programs as users do, with the optimiser, and compare them with what real jax gave, or with the errors in docs/accuracy.md.
 UNOPTIMISED_XLA := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
 OPTIMISED := tests/acceptance tests/libraries tests/native tests/nn tests/random tests/core/test_conformance.py tests/ops/test_linalg_against_jax.py tests/meta/test_accuracy.py
-RUN_TESTS = XLA_FLAGS="$(UNOPTIMISED_XLA)" $(PYTESTS) --dist loadgroup $(1) tests $(addprefix --ignore=,$(OPTIMISED)) && \
-  $(PYTESTS) --dist loadgroup $(1) $(OPTIMISED)
+RUN_TESTS = XLA_FLAGS="$(UNOPTIMISED_XLA)" $(PYTESTS) --dist worksteal $(1) tests $(addprefix --ignore=,$(OPTIMISED)) && \
+  $(PYTESTS) --dist worksteal $(1) $(OPTIMISED)
 
 ## test-python: the Python tests, with every platform that the machine has
 test-python: setup vulkan haproxy $(DIGITS) $(if $(shell command -v $(NODE)),$(NPM_STAMP))
@@ -83,6 +83,11 @@ test-quick: setup $(DIGITS)
 ## test-oracle: comparisons with real jax, installed in an environment of its own
 test-oracle: setup $(ORACLE)
 	@WEFT_ORACLE_PYTHON=$(ORACLE) $(PYTEST) -m oracle tests
+
+## test-gpu: what a GPU can check, in under ten minutes, from a plain checkout: the catalogue, linear algebra, random bits, programs, speed beside jax; writes bench/results/gpu.md
+GPU_PYTHON ?= $(PYTHON)
+test-gpu:
+	@$(GPU_PYTHON) tools/gpu
 
 ## test-random: random programs against the reference interpreter (how many: RANDOM_WASM, RANDOM_XLA, RANDOM_WEBGPU)
 RANDOM_WASM ?= 30000

@@ -1,6 +1,6 @@
 """What a call costs in Python: weft and real jax side by side, each in its own process and environment.
 
-    python bench/dispatch.py [--jax PYTHON]        (or JAX_PYTHON=…; without it only weft is measured)
+    python bench/dispatch.py [--jax PYTHON] [--platform cuda]      (or JAX_PYTHON=…; without it only weft is measured)
 
 Prints one row for each case: microseconds of jax, microseconds of weft, and their ratio; then the import times.
 Each figure is the least of several rounds that alternate between the two, on whatever else the machine is doing.
@@ -8,9 +8,10 @@ Each figure is the least of several rounds that alternate between the two, on wh
 
 from __future__ import annotations
 
+import os
 import time
 
-from side_by_side import main
+from side_by_side import PLATFORM, main
 
 
 def measure(which: str) -> dict[str, float]:
@@ -25,7 +26,7 @@ def measure(which: str) -> dict[str, float]:
         import weft as lib
 
         imported = time.perf_counter()
-        lib.config.update("jax_platforms", "cpu")
+        lib.config.update("jax_platforms", os.environ[PLATFORM])
         import weft.numpy as jnp
     lib.device_put([1.0, 2.0])
     first = time.perf_counter()

@@ -1,7 +1,8 @@
 """The gradient step of a 12-layer transformer: what tracing, lowering, compiling and a step cost, under weft and under
 real jax.
 
-    python bench/transformer.py [--jax PYTHON] [--rounds N]        (or JAX_PYTHON=…; without it only weft is measured)
+    python bench/transformer.py [--jax PYTHON] [--rounds N] [--platform cuda]
+                                                                (or JAX_PYTHON=…; without it only weft is measured)
 
 Both run the same source (transformer_program.py), in turn, each in its own process. The figures are the least of the
 rounds for tracing, lowering and compiling, and of all steps for a step. The losses after the steps are printed too:

@@ -1,11 +1,12 @@
 import { defineConfig } from "@playwright/test";
 import { findBrowser } from "../tools/find-browser.mjs";
+import type { Options } from "./fixtures/site.js";
 import { FLAGS, WEBGPU } from "./launch.mjs";
 
 const executablePath = await findBrowser();
 const launch = (...args: string[]) => ({ launchOptions: { executablePath, args: [...FLAGS, ...args] } });
 
-export default defineConfig({
+export default defineConfig<object, Options>({
   testDir: "tests",
   outputDir: "../build/e2e/results",
   globalSetup: "./setup.ts",
@@ -18,18 +19,29 @@ export default defineConfig({
   projects: [
     {
       name: "page",
-      testMatch:
-        /(playground|editor|documents|runs|notebook|widgets|runtime|exported|figures|touch|keys|cell|embed)\.spec/,
+      testMatch: /(playground|editor|runtime|exported|figures|cell|embed)\.spec/,
       use: launch(),
+    },
+    {
+      // Readers who come again: the service worker answers, and the browser has compiled Python. A test that answers
+      // requests itself, or counts them, stands in a file of the other projects.
+      name: "page-again",
+      testMatch: /(documents|runs|notebook|widgets|touch|keys)\.spec/,
+      use: { ...launch(), withServiceWorker: true },
     },
     { name: "page-webgpu", testMatch: /\/(webgpu|exported-webgpu)\.spec/, use: launch(WEBGPU) },
     {
       name: "weft",
       testMatch: [
-        /\/(weft|gallery|plot|packages|micropip|cache|sites|exports|visit|stop|language)\.spec/,
-        /\/(intelligence|everybody|media|offline|inspector|docs|host-sites|admin|acceptance)\.spec/,
+        /\/(packages|micropip|cache|sites|exports|visit|language)\.spec/,
+        /\/(everybody|offline|docs|host-sites|admin)\.spec/,
       ],
       use: launch(),
+    },
+    {
+      name: "weft-again",
+      testMatch: /\/(weft|gallery|plot|stop|intelligence|media|inspector|acceptance)\.spec/,
+      use: { ...launch(), withServiceWorker: true },
     },
     { name: "weft-webgpu", testMatch: /(weft|inspector)-webgpu\.spec/, use: launch(WEBGPU) },
   ],

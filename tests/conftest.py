@@ -39,15 +39,59 @@ def _mappings() -> int:
         return 0
 
 
+class _Heap:
+    """What Python has allocated, kept small: the more objects there are, the longer is each walk of the garbage
+    collector, for which many tests ask.
+    """
+
+    FEW = 500_000  # blocks of memory, as Python counts them: tens of megabytes
+
+    def __init__(self):
+        self.blocks = self.tests = 0
+
+    def grown(self, blocks: int) -> bool:
+        return sys.getallocatedblocks() > self.blocks + blocks
+
+    def tidy(self, settled: bool) -> None:
+        """Lets go of compiled programs, and of what they hold. settled: what is there now stays, and the garbage
+        collector need not walk through it again.
+        """
+        weft.clear_caches()
+        gc.collect()
+        if settled:
+            gc.freeze()
+        self.blocks = sys.getallocatedblocks()
+
+
+_heap = _Heap()
+
+
+def pytest_collection():
+    if "PYTEST_XDIST_WORKER" in os.environ:  # which collects; who hands out the tests does not
+        gc.disable()
+
+
+def pytest_collection_finish():
+    """The modules and parameters of 40,000 tests stay until the end."""
+    gc.enable()
+    _heap.tidy(settled=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown():
+    _heap.tests += 1
+    if _heap.tests % 32 == 0 and _heap.grown(4 * _Heap.FEW):  # in a long module
+        _heap.tidy(settled=False)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _room_for_programs():
     """Lets go of compiled programs now and then: each of XLA's takes mappings of memory, of which Linux gives a
     process 65,530, and XLA aborts without.
     """
     yield
-    if _mappings() > 30_000:
-        weft.clear_caches()
-        gc.collect()
+    if _mappings() > 30_000 or _heap.grown(_Heap.FEW):
+        _heap.tidy(settled=True)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -10,6 +10,7 @@ Anything else counts as tested when a test file, or an example in a docstring, n
 
 from __future__ import annotations
 
+import argparse
 import ast
 import collections
 import doctest
@@ -370,9 +371,12 @@ def explain(found: list[Entry], names: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="functions of jax")
+    asked = parser.parse_args().names
     all_entries = entries()
-    if sys.argv[1:]:
-        explain(all_entries, sys.argv[1:])
+    if asked:
+        explain(all_entries, asked)
     else:
         PAGE.write_text(page(all_entries))
         print(f"{PAGE.relative_to(ROOT)}: {sum(e.complete for e in all_entries)} of {len(all_entries)} names")

@@ -28,8 +28,18 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ("packages", "native/src", "wasm/src", "web/python", "tools", "bench", "examples")
 EXCEPTIONS = ROOT / "tools" / "dead_code.toml"
 # Decorators that put a function into a table, which is where it is used.
-REGISTERING = ("@elementwise*", "@expression*", "@implements*", "@lower*", "@opaque*", "@register*", "@rewrites*")
+REGISTERING = (
+    "@elementwise*",
+    "@expression*",
+    "@implements*",
+    "@lower*",
+    "@opaque*",
+    "@register*",
+    "@rewrites*",
+    "@graph.rewrite*",
+)
 REGISTERING += ("@*.def*", "@*rule*", "@override")  # the base class calls methods that override
+REGISTERING += ("@pl.*",)  # in a kernel: it runs where it stands
 REGISTERING += ("@interact*",)  # in a document: it runs whenever a widget changes
 
 

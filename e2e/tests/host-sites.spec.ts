@@ -59,10 +59,14 @@ test("a digit is known in the page, and on the host once there is one", async ({
   expect(await best()).toBe(1);
   await connected(page, site, "classify", host);
   await expect(page.locator("#status")).toContainText(/connected|computed/);
-  for (let i = 0; i < 3; i++) await stroke(...one);
-  await expect(page.locator("#status")).toHaveText(
-    /^computed by (host|wasm|webgpu): a call takes [\d.]+ ms on the host and [\d.]+ ms in the page$/,
-  );
+  // While one call is under way only the last of the strokes waits, so that a slow machine needs more of them.
+  await expect(async () => {
+    await stroke(...one);
+    await expect(page.locator("#status")).toHaveText(
+      /^computed by (host|wasm|webgpu): a call takes [\d.]+ ms on the host and [\d.]+ ms in the page$/,
+      { timeout: 2000 },
+    );
+  }).toPass({ timeout: 60_000 });
   expect(await best()).toBe(1);
 });
 

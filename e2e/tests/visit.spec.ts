@@ -47,6 +47,14 @@ test("a first visit transfers at most 7 MB up to its first result, little more w
   await close(server);
 });
 
+test("the first result, from this server alone, without NumPy", async ({ playground, requests, weftSite }) => {
+  await playground.open();
+  expect(await playground.runToEnd("import weft\nweft.numpy.arange(3) + 1")).toBe("Array([1, 2, 3], dtype=int32)\n");
+  expect(await playground.runToEnd("import importlib.util\nprint(importlib.util.find_spec('numpy'))")).toBe("None\n");
+  // Workers that share programs' loops start from a blob of the page.
+  expect(requests.filter((url) => !url.replace(/^blob:/, "").startsWith(weftSite))).toEqual([]);
+});
+
 test("a module that the first visit left on the server arrives when it is imported, its archive once", async ({
   playground,
   requests,
@@ -128,4 +136,12 @@ test("an import whose archive can't be fetched says so, and works when it can be
   );
   await page.context().unroute(archives);
   expect(await playground.runToEnd(program)).toBe("0.5\n");
+});
+
+test("an example that can't be fetched is named", async ({ playground, page }) => {
+  await playground.open("#example=mandelbrot");
+  await page.route("**/gallery/gaussian_process.py", (route) => route.abort());
+  await page.evaluate(() => (location.hash = "#example=gaussian_process"));
+  await expect(playground.notices).toContainText("could not be opened: the server can't be reached");
+  await expect(page.locator("#title")).toHaveValue("The Mandelbrot set");
 });

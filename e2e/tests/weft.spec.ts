@@ -5,14 +5,6 @@ import { digits, difference, root, test, withHost } from "../fixtures/weft.js";
 import { expect, type Playground } from "../fixtures/site.js";
 import type { Page } from "@playwright/test";
 
-test("the first result, from this server alone, without NumPy", async ({ playground, requests, weftSite }) => {
-  await playground.open();
-  expect(await playground.runToEnd("import weft\nweft.numpy.arange(3) + 1")).toBe("Array([1, 2, 3], dtype=int32)\n");
-  expect(await playground.runToEnd("import importlib.util\nprint(importlib.util.find_spec('numpy'))")).toBe("None\n");
-  // Workers that share programs' loops start from a blob of the page.
-  expect(requests.filter((url) => !url.replace(/^blob:/, "").startsWith(weftSite))).toEqual([]);
-});
-
 test("float, print and tolist simply work", async ({ playground }) => {
   await playground.open();
   const text = await playground.runToEnd(
@@ -321,15 +313,19 @@ test("a function is offloaded from a page where that takes less time", async ({ 
     "x = jnp.ones((300, 300))",
     "for _ in range(8):",
     "    heavy(x), light(jnp.ones(3))",
-    "print(heavy.where, light.where, abs(float(heavy(x)) - 90_000) < 1)",
-    "print(heavy.explain(x))",
+    "print(abs(float(heavy(x)) - 90_000) < 1)",
+    "for costs in [light.explain(jnp.ones(3)), heavy.explain(x)]:",
+    "    sides = {'here': costs.here.together, 'there': costs.there.together}",
+    "    print(costs.where == min(sides, key=sides.get))",
+    "print(costs)",
     "session.close()",
     "import warnings; warnings.simplefilter('ignore')",
     "print(abs(float(heavy(x)) - 90_000) < 1, heavy.reason)",
   ];
   const text = await playground.runToEnd(program.join("\n"));
-  expect(text).toMatch(/^there here True\nheavy\(f32\[300,300\]\) runs there: a call takes .* there and .* here\n/);
-  expect(text).toMatch(/computing +[\d.]+ m?s +[\d.]+ (µ|m)?s +measured\n/);
+  // Which side is faster depends on what else the machine does.
+  expect(text).toMatch(/^True\nTrue\nTrue\nheavy\(f32\[300,300\]\) runs t?here: a call takes .* there and .* here\n/);
+  expect(text).toMatch(/computing +[\d.]+ (µ|m)?s +[\d.]+ (µ|m)?s +measured\n/);
   expect(text).toMatch(/True the host is lost: the session on .* is closed/);
 });
 

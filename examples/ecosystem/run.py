@@ -41,9 +41,13 @@ EXAMPLES = {
     "distrax": "distrax",
     "haiku": "dm-haiku",
     "jaxopt": "jaxopt",
+    "orbax": "orbax-checkpoint",
 }
 PLATFORMS = {"XLA": "cpu", "Wasm": "wasm"}
-ONE_PLATFORM = {("chex", "Wasm"): "asserts a CPU device"}
+ONE_PLATFORM = {
+    ("chex", "Wasm"): "asserts a CPU device",
+    ("orbax", "Wasm"): "asks devices for their PJRT client",
+}
 
 
 def run_example(name: str, python: str = sys.executable, **env) -> tuple[dict | None, str]:

@@ -40,7 +40,9 @@ interpreters.partial_eval.trace_to_jaxpr_nounits interpreters.xla.canonicalize_d
 core.ClosedJaxpr core.JaxprEqn core.Literal core.Var core.Primitive lib.xla_extension.XlaRuntimeError
 api_util.flatten_fun api_util.debug_info extend.core.primitives.sin_p extend.core.primitives.remat_p
 extend.core.primitives.custom_jvp_call_p extend.core.primitives.add_jaxvals_p extend.random.define_prng_impl
-extend.backend.get_backend extend.mlir.dialects.stablehlo extend.source_info_util.current
+extend.backend.get_backend extend.mlir.dialects.stablehlo extend.source_info_util.current lib.__version__
+extend.sharding.get_hlo_sharding_from_serialized_proto extend.backend.get_compile_options
+extend.core.primitives.linear_solve_p extend.core.primitives.scatter_add_p extend.source_info_util.NameStack
 """
 
 

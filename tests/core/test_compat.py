@@ -2,17 +2,21 @@
 arrays.
 """
 
+import numpy as np
 import pytest
 
 import weft
 import weft.numpy as jnp
 from weft.compat import (
     api_util,
+    backend,
     batching,
     core,
     linear_util as lu,
     partial_eval as pe,
     random as generators,
+    sharding,
+    source_info_util,
     traceback_util,
 )
 from weft.experimental import hijax
@@ -250,3 +254,92 @@ def test_what_libraries_rely_on():
         hash(weft.tree.structure(Node(1))) == hash(weft.tree.structure(Node(2)))
         and weft.jit(lambda n: n.x + 1)(Node(1)) == 2
     )
+
+
+def test_equations_are_applied_again_with_their_parameters():
+    """As interpreters of jaxprs do that libraries write."""
+
+    def evaluate(closed, *args):
+        env = dict(zip(closed.jaxpr.constvars, closed.consts)) | dict(zip(closed.jaxpr.invars, args))
+        read = lambda a: a.val if isinstance(a, core.Literal) else env[a]
+        for eqn in closed.jaxpr.eqns:
+            outs = eqn.primitive.bind(*map(read, eqn.invars), **eqn.primitive.get_bind_params(eqn.params))
+            env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
+        return read(closed.jaxpr.outvars[0])
+
+    other = weft.custom_vjp(lambda x: x * 2)
+    other.defvjp(lambda x: (other(x), None), lambda _, g: (g * 5,))
+    for f in (
+        weft.nn.relu,
+        other,
+        weft.jit(jnp.sin),
+        weft.checkpoint(jnp.sin),
+        lambda x: weft.lax.cond(x > 0, jnp.sin, jnp.cos, x),
+        lambda x: weft.lax.scan(lambda c, y: (c * y, None), x, jnp.arange(1.0, 4.0))[0],
+        lambda x: weft.lax.custom_linear_solve(lambda y: y * 2, x, lambda mv, b: b / 2, symmetric=True),
+    ):
+        closed = weft.make_jaxpr(f)(1.5)
+        assert evaluate(closed, 1.5) == f(1.5)
+        assert weft.grad(lambda x: evaluate(closed, x))(1.5) == weft.grad(f)(1.5)
+
+
+def test_clients_are_backends_under_jax_s_names():
+    client = backend.get_backend("cpu")
+    assert client.platform == "cpu" and client == backend.get_backend("cpu")
+    assert client.devices() == weft.devices("cpu") and client.device_count() == weft.device_count("cpu")
+    assert client.process_index() == weft.process_index() and "weft" in client.platform_version
+    assert backend.backends()["cpu"].platform == "cpu" and backend.backend_xla_version() is None
+    options = backend.get_compile_options(1, 2, np.array([[0, 1]]), env_options_overrides={"xla_dump_to": ""})
+    assert (options.num_replicas, options.num_partitions) == (1, 2)
+    assert options.env_option_overrides == [("xla_dump_to", "")]
+    with pytest.raises(ValueError, match="rows of 2 devices"):
+        backend.get_compile_options(1, 2, np.array([[0]]))
+
+
+def test_shardings_of_xla_are_read_and_written():
+    op = sharding.get_op_sharding_from_serialized_proto(b"")
+    hlo = sharding.get_hlo_sharding_from_serialized_proto(op.SerializeToString())
+    assert hlo.is_replicated()
+    assert sharding.get_hlo_sharding_from_serialized_proto(sharding.get_serialized_proto_from_hlo_sharding(hlo)) == hlo
+
+
+def test_scopes_of_the_user_s_code():
+    with weft.named_scope("outer"), source_info_util.extend_name_stack("inner"):
+        here = source_info_util.current_name_stack()
+        assert str(here) == "outer/inner" and here.extend("more").stack == ("outer", "inner", "more")
+        with source_info_util.reset_name_stack():
+            assert source_info_util.current_name_stack().stack == ()
+            with source_info_util.set_name_stack(source_info_util.new_name_stack("other")):
+                assert str(source_info_util.current_name_stack()) == "other"
+    assert "test_compat.py" in source_info_util.summarize(source_info_util.current())
+
+
+@pytest.mark.parametrize("mode", ["off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"])
+def test_tracebacks_show_the_user_s_frames(mode):
+    def failing(x):
+        return jnp.sin(x, 3)
+
+    weft.config.update("jax_traceback_filtering", mode)
+    try:
+        with pytest.raises(TypeError) as caught:
+            weft.jit(lambda x: weft.vmap(failing)(x))(jnp.ones(2))
+    finally:
+        weft.config.update("jax_traceback_filtering", "auto")
+    error, frames, tb = caught.value, [], caught.value.__traceback__
+    while tb is not None:
+        frames.append(tb.tb_frame)
+        tb = tb.tb_next
+    own = [f for f in frames if not traceback_util.include_frame(f)]
+    assert any(f.f_code.co_name == "failing" for f in frames)
+    assert bool(own) == (mode in ("off", "tracebackhide"))
+    if mode != "off":
+        assert all("__tracebackhide__" in f.f_locals for f in own)
+    assert len(getattr(error, "__notes__", ())) == (mode in ("quiet_remove_frames", "auto"))
+    cause = error.__cause__
+    assert isinstance(cause, traceback_util.UnfilteredStackTrace) == (mode == "remove_frames")
+    if mode == "remove_frames":
+        every, tb = [], cause.__traceback__
+        while tb is not None:
+            every.append(tb.tb_frame)
+            tb = tb.tb_next
+        assert [f for f in every if traceback_util.include_frame(f)] == frames[1:] and len(every) > len(frames)

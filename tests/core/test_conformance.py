@@ -287,6 +287,10 @@ def test_the_programs_have_every_primitive():
         "psum",
         "pvary",
         "reduce_scatter",
+        "layout_constraint",
+        "pallas_call",
+        "reshard",
+        "shard_alike",
         "shard_map",
         "sharding_constraint",
         "transfer",
@@ -299,6 +303,7 @@ def test_the_programs_have_every_primitive():
         "rng_uniform",
         "check",
         "ffi_call",
+        "xla_metadata_value",
     }
     found = set()
     with weft.enable_x64(True):

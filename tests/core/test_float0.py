@@ -158,7 +158,7 @@ def test_donated_and_placed(platform):
 
 
 def test_spread_over_devices():
-    mesh = weft.make_mesh((2,), ("i",), devices=weft.devices("cpu")[:2])
+    mesh = weft.make_mesh((2,), ("i",), devices=weft.devices("cpu")[:2], axis_types=(weft.sharding.AxisType.Auto,))
     cut = weft.NamedSharding(mesh, weft.P("i"))
     z, x = nothing(4), np.arange(4.0, dtype=np.float32)
     agree(weft.jit(lambda z, x: (x + 1, z), in_shardings=cut, out_shardings=cut)(z, x), [x + 1, z])

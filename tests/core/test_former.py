@@ -36,9 +36,14 @@ def wanted(former, name):
     return json.loads((former / "want.json").read_text())[name]
 
 
-def check(got, want, rtol=1e-5):
+def check(got, want, rtol=1e-5, tied=False):
+    """`tied`: the second row of "layers" is of equal elements but for roundings, which differ between processors; any
+    of them may be its largest.
+    """
     assert len(got) == len(want)
     for g, w in zip(got, want):
+        if tied and np.ndim(w) == 1 and np.asarray(g).dtype.kind == "i":
+            g, w = np.delete(np.asarray(g), 1), np.delete(w, 1)
         np.testing.assert_allclose(np.asarray(g).astype(np.float64), w, rtol=rtol, atol=1e-5)
 
 
@@ -48,7 +53,7 @@ def test_programs_of_the_wire(former, name):
     with np.load(former / f"{name}.npz") as consts:
         args = [*consts.values(), ARGUMENTS[name]]
     program = programs.deserialize(data)
-    check(interpret(program.jaxpr, args), wanted(former, name))
+    check(interpret(program.jaxpr, args), wanted(former, name), tied=name == "layers")
     assert programs.deserialize(programs.serialize(program.jaxpr)).jaxpr.in_avals == program.jaxpr.in_avals
 
 
@@ -57,7 +62,7 @@ def test_programs_of_the_wire(former, name):
 def test_exported_programs(former, platform, name):
     exported = export.deserialize((former / f"{name}.exported").read_bytes())
     with on(platform):
-        check(weft.jit(exported.call)(jnp.asarray(ARGUMENTS[name])), wanted(former, name))
+        check(weft.jit(exported.call)(jnp.asarray(ARGUMENTS[name])), wanted(former, name), tied=name == "layers")
 
 
 def test_an_exported_program_of_any_size_with_its_derivative(former):

@@ -498,3 +498,88 @@ def test_a_traced_place_beside_a_number(kind, x64):
     assert value(old) == 10.0
     table[1, 2] = 50.0
     np.testing.assert_array_equal(value(new), table)
+
+
+def _written_inside(kind, x):
+    """Writes 3 x[0] to x[1] inside of a program of that kind."""
+    ref = weft.new_ref(x)
+
+    def write(*_):
+        ref[1] = 3 * ref[0]
+
+    if kind == "jit":
+        weft.jit(write)()
+    elif kind == "cond":
+        lax.cond(x[2] > 0, write, lambda: None)
+    elif kind == "scan":
+        lax.scan(lambda c, i: (c, write()), 0, jnp.arange(2))
+    else:
+        weft.checkpoint(write)()
+    return ref[...]
+
+
+@pytest.mark.parametrize("kind", ["jit", "cond", "scan"])
+def test_reverse_derivatives_pass_through_writes_of_programs_without_results(kind):
+    x = jnp.arange(3.0)
+    want = [[1.0, 0.0, 0.0], [3.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    f = lambda x: _written_inside(kind, x)
+    assert weft.jacfwd(f)(x).tolist() == weft.jacrev(f)(x).tolist() == weft.jit(weft.jacrev(f))(x).tolist() == want
+    assert weft.linearize(f, x)[1](jnp.ones(3)).tolist() == [1.0, 3.0, 1.0]
+
+
+def test_elements_do_not_choose_differently_what_to_write():
+    def f(x, choice):
+        ref = weft.new_ref(x)
+        lax.cond(choice, lambda: ref.__setitem__(0, 9.0), lambda: None)
+        return ref[...]
+
+    with pytest.raises(NotImplementedError, match="vmap-of-cond"):
+        weft.vmap(f)(jnp.ones((2, 3)), jnp.array([True, False]))
+    assert weft.vmap(f, (0, None))(jnp.ones((2, 3)), True)[:, 0].tolist() == [9.0, 9.0]
+
+
+def test_parts_of_references_are_arguments():
+    ref = weft.new_ref(jnp.arange(6.0).reshape(3, 2))
+
+    def double(part):
+        part[...] = part[...] * 2
+
+    def first(part):
+        part[0] = 100.0
+
+    weft.jit(double)(ref.at[1])
+    assert ref[1].tolist() == [4.0, 6.0]
+    weft.jit(lambda whole, i: double(whole.at[i]) or weft.jit(double)(whole.at[i]))(ref, 2)
+    assert ref[2].tolist() == [16.0, 20.0]
+    for choice in (True, False):
+        lax.cond(choice, double, first, ref.at[0])
+    assert ref[0].tolist() == [100.0, 2.0]
+    assert weft.tree.structure(ref.at[0]).num_leaves == 1
+    with pytest.raises(ValueError, match="twice"):
+        weft.jit(lambda a, b: None)(ref.at[0], ref.at[1])
+    with pytest.raises(ValueError, match="Map over the reference"):
+        weft.vmap(lambda part: part[...])(ref.at[0])
+
+
+def test_scan_gives_the_parts_of_references():
+    def f(x, y, reverse=False):
+        ref = weft.new_ref(x)
+
+        def body(c, given):
+            part, y = given
+            part[...] = part[...] + c
+            return part[...].sum() + y, y
+
+        return lax.scan(body, 0.0, (ref, y), reverse=reverse), ref[...]
+
+    x, y = np.arange(6.0, dtype="float32").reshape(3, 2), np.arange(3.0, dtype="float32")
+    for reverse in (False, True):
+        c, want = 0.0, x.copy()
+        for i in range(3)[::-1] if reverse else range(3):
+            want[i] += c
+            c = want[i].sum() + y[i]
+        (carry, ys), held = weft.jit(f, static_argnums=2)(x, y, reverse)
+        assert float(carry) == c and ys.tolist() == y.tolist()
+        np.testing.assert_array_equal(held, want)
+    with pytest.raises(ValueError, match="no leading axis"):
+        lax.scan(lambda c, r: (c, None), 0, weft.new_ref(1.0))

@@ -13,6 +13,7 @@ import numpy as np
 import passes
 import pytest
 import weft
+from weft.experimental import pallas as pl
 from weft import lax
 from weft import numpy as jnp
 from weft.base.config import enable_x64
@@ -106,6 +107,18 @@ def layers(x, w1, w2):
     return weft.grad(loss, (0, 1))(w1, w2)
 
 
+def tiles(x, y):
+    """A product in tiles, as a kernel of one's own."""
+
+    def kernel(x_ref, y_ref, o_ref):
+        o_ref[...] = jnp.exp(x_ref[...] @ y_ref[...])
+
+    specs = [pl.BlockSpec((2, 4), lambda i, j: (i, 0)), pl.BlockSpec((4, 4), lambda i, j: (0, j))]
+    out = pl.BlockSpec((2, 4), lambda i, j: (i, j))
+    shape = weft.ShapeDtypeStruct((x.shape[0], y.shape[1]), x.dtype)
+    return pl.pallas_call(kernel, shape, grid=(4, 2), in_specs=specs, out_specs=out)(x, y)
+
+
 def alike(x, w, v):
     """Three layers on weights of one shape, their derivatives, and the same update of each."""
 
@@ -164,6 +177,7 @@ SHAPES = {
     "halves": (lambda x: (x.astype("bfloat16") * 2 + 1).sum(-1), [F(5, 40)]),
     "bytes": (lambda x: (x * 3, x.max(), x > 4), [rng.integers(-99, 99, size=77).astype(np.int8)]),
     "complex": (lambda a, b: (a + 1j * b) * (b - 1j * a), [F(30), F(30)]),
+    "grid": (tiles, [F(8, 4), F(4, 8)]),
 }
 
 
@@ -189,7 +203,7 @@ def test_every_pass_changes_some_of_them():
         last = text
 
     with passes.small_sizes():
-        for name in ("softmax", "columns", "attention", "layers", "sum"):
+        for name in ("softmax", "columns", "attention", "layers", "sum", "grid"):
             fun, args = SHAPES[name]
             compile_program(lowered(fun, args, FEATURES[1])[0], after=after)
     assert all(changed.values()), changed

@@ -105,6 +105,8 @@ def test_special_values_and_both_paths(fn, dtype):
         expected[np.abs(x) > 1] = np.nan
     if fn in ("erf_inv", "sign"):
         expected[1] = -0.0  # odd functions, which SciPy and NumPy forget
+    if fn == "digamma":
+        expected[:2] = np.nan  # its pole has values of either sign beside it: NaN in XLA, infinite in SciPy
     flushed = np.abs(expected) < np.finfo(NUMPY[dtype]).tiny
     same_nan = np.isnan(expected) & np.isnan(lanes)
     with np.errstate(invalid="ignore"):

@@ -29,6 +29,7 @@ MODULES = (
     "jax.debug",
     "jax.export",
     "jax.experimental.checkify",
+    "jax.experimental.pallas",
     "jax.custom_batching",
     "jax.custom_derivatives",
     "jax.ad_checkpoint",

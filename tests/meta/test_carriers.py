@@ -29,6 +29,7 @@ CARRIERS = {name for name, p in registry.items() if p.carries is not None}
 # nodes of the same names.
 MAY = {
     "weft_wasm.lower.fuse": "which nodes take arrays in memory",
+    "weft_wasm.lower.kernels": "branches that take blocks of arrays",
     "weft_wasm.lower.loop_nests": "branches that share storage",
     "weft_wasm.lower.program": "kinds of fused groups",
     "weft_wasm.contents": "steps of artifacts",

@@ -7,7 +7,6 @@ import pathlib
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("coverage")  # all need the page, which takes seconds to make
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LEAST = 0.98  # of all names, present and with jax's parameters
 

@@ -56,16 +56,21 @@ NAMESPACES = (
     "weft.example_libraries.stax",
     "weft.experimental.array_serialization.pytree_serialization",
     "weft.experimental.checkify",
+    "weft.experimental.checkpoints",
     "weft.experimental.compilation_cache.compilation_cache",
+    "weft.experimental.custom_partitioning",
     "weft.experimental.hijax",
     "weft.experimental.jet",
+    "weft.experimental.layout",
     "weft.experimental.mesh_utils",
     "weft.experimental.multihost_utils",
     "weft.experimental.ode",
+    "weft.experimental.pallas",
     "weft.experimental.pjit",
     "weft.experimental.random",
     "weft.experimental.rnn",
     "weft.experimental.serialize_executable",
+    "weft.experimental.shard_alike",
     "weft.experimental.shard_map",
     "weft.experimental.sparse",
     "weft.experimental.sparse.linalg",
@@ -84,7 +89,11 @@ REFUSED = {"weft.numpy.fromfile", "weft.numpy.fromiter", "weft.experimental.topo
 # Namespaces whose functions take trees, files, devices and functions; few of them concern dtypes and shapes.
 WITHOUT_ARRAYS = ("weft.tree", "weft.debug", "weft.distributed", "weft.export", "weft.ffi", "weft.monitoring")
 WITHOUT_ARRAYS += ("weft.profiler", "weft.remote", "weft.sharding", "weft.experimental.array_serialization")
-WITHOUT_ARRAYS += ("weft.experimental.serialize_executable", "weft.experimental.topologies")
+WITHOUT_ARRAYS += (
+    "weft.experimental.checkpoints",
+    "weft.experimental.serialize_executable",
+    "weft.experimental.topologies",
+)
 
 
 def functions():

@@ -44,6 +44,7 @@ ROOMS = {
         "experimental",
         "FACES",
         "as_jax",
+        "doctor",
         "testing",
         "test_util",
     ],

@@ -25,7 +25,9 @@ SUBMODULES = (
     " weft.scipy.optimize weft.scipy.signal weft.scipy.sparse weft.scipy.sparse.linalg weft.scipy.spatial"
     " weft.scipy.spatial.transform weft.scipy.special weft.scipy.stats weft.example_libraries.optimizers"
     " weft.example_libraries.stax weft.experimental.checkify weft.experimental.hijax weft.experimental.jet"
-    " weft.experimental.layout weft.experimental.mesh_utils weft.experimental.multihost_utils weft.experimental.ode"
+    " weft.experimental.checkpoints weft.experimental.compute_on weft.experimental.layout weft.experimental.mesh_utils"
+    " weft.experimental.multihost_utils weft.experimental.ode weft.experimental.pallas"
+    " weft.experimental.custom_partitioning weft.experimental.shard_alike"
     " weft.experimental.random weft.experimental.rnn weft.experimental.serialize_executable weft.experimental.sparse"
     " weft.experimental.sparse.linalg weft.experimental.topologies"
 ).split()

@@ -49,8 +49,8 @@ DELIBERATE = {
     ),
     "an exported program may have symbolic sizes": ("jax.export.Exported.mlir_module",),
     "there are several stages to show": ("jax.stages.Compiled.as_text",),
-    "weft has no abstract devices": ("jax.sharding.AbstractMesh", "jax.sharding.AbstractMesh.update"),
-    "weft has no shardings in types": tuple(
+    "what jax takes as **kwargs has a name": ("jax.sharding.AbstractMesh.update",),
+    "specs have no methods for types of cotangents": tuple(
         f"jax.{kind}.{method}"
         for kind in ("P", "sharding.PartitionSpec")
         for method in ("to_ct_spec", "to_lo", "to_tangent_spec")
@@ -106,6 +106,11 @@ DELIBERATE = {
             "update_weak_type",
             "vspace_add",
         )
+    ),
+    "weft has one compiler for kernels, which is promised one thing": ("jax.experimental.pallas.CompilerParams",),
+    "blocks are cut where the kernel is called": ("jax.experimental.pallas.BlockSpec.to_block_mapping",),
+    "it is a tuple": tuple(
+        f"jax.experimental.pallas.Slice.{name}" for name in ("from_slice", "tree_flatten", "tree_unflatten")
     ),
     "errors are pytrees by registration": (
         "jax.experimental.checkify.Error.tree_flatten",

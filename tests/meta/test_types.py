@@ -33,20 +33,20 @@ SHORT = {
     ),
     "D": "str | type[Any] | numpy.dtype[Any] | weft.base.dtypes.SupportsDType | weft.base.dtypes.ExtendedDType",
     "S": "typing.Sequence[typing.SupportsIndex | weft.base.avals.SymbolicSize]",
-    "O": "weft.base.mesh.NamedSharding | weft.base.mesh.PartitionSpec | None",
+    "O": "weft.base.mesh.NamedSharding | weft.base.spec.PartitionSpec | None",
     "R": "weft.base.array.Array",
 }
 EXPECTED: dict[str, str] = {
     "weft.jit": (
         "Overload(def [Args, Result] (def (*Args.args, **Args.kwargs) -> Result, *, in_shardings:"
-        " weft.base.mesh.Sharding | weft.base.mesh.PartitionSpec | object =, out_shardings: weft.base.mesh.Sharding |"
-        " weft.base.mesh.PartitionSpec | object =, static_argnums: int | typing.Sequence[int] | None =,"
+        " weft.base.mesh.Sharding | weft.base.spec.PartitionSpec | object =, out_shardings: weft.base.mesh.Sharding |"
+        " weft.base.spec.PartitionSpec | object =, static_argnums: int | typing.Sequence[int] | None =,"
         " static_argnames: str | typing.Sequence[str] | None =, donate_argnums: int | typing.Sequence[int] | None =,"
         " donate_argnames: str | typing.Sequence[str] | None =, keep_unused: bool =, device:"
         " weft.base.devices.Device | None =, backend: str | None =, inline: bool =, compiler_options: dict[str, Any]"
         " | None =) -> weft.runtime.jit.JitFunction[Args, Result], def (None =, *, in_shardings:"
-        " weft.base.mesh.Sharding | weft.base.mesh.PartitionSpec | object =, out_shardings: weft.base.mesh.Sharding |"
-        " weft.base.mesh.PartitionSpec | object =, static_argnums: int | typing.Sequence[int] | None =,"
+        " weft.base.mesh.Sharding | weft.base.spec.PartitionSpec | object =, out_shardings: weft.base.mesh.Sharding |"
+        " weft.base.spec.PartitionSpec | object =, static_argnums: int | typing.Sequence[int] | None =,"
         " static_argnames: str | typing.Sequence[str] | None =, donate_argnums: int | typing.Sequence[int] | None =,"
         " donate_argnames: str | typing.Sequence[str] | None =, keep_unused: bool =, device:"
         " weft.base.devices.Device | None =, backend: str | None =, inline: bool =, compiler_options: dict[str, Any]"
@@ -210,9 +210,9 @@ EXPECTED: dict[str, str] = {
     ),
     "weft.device_put": (
         "Overload(def (x: A, device: weft.base.devices.Device | weft.base.mesh.Sharding | None |"
-        " weft.base.mesh.PartitionSpec | object =, *, src: weft.base.devices.Device | weft.base.mesh.Sharding | None"
+        " weft.base.spec.PartitionSpec | object =, *, src: weft.base.devices.Device | weft.base.mesh.Sharding | None"
         " | object =, donate: bool | object =, may_alias: bool | None | object =) -> R, def (x: object, device:"
-        " weft.base.devices.Device | weft.base.mesh.Sharding | None | weft.base.mesh.PartitionSpec | object =, *,"
+        " weft.base.devices.Device | weft.base.mesh.Sharding | None | weft.base.spec.PartitionSpec | object =, *,"
         " src: weft.base.devices.Device | weft.base.mesh.Sharding | None | object =, donate: bool | object =,"
         " may_alias: bool | None | object =) -> Any)"
     ),

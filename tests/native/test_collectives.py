@@ -6,6 +6,7 @@ import pytest
 import weft
 import weft.numpy as jnp
 from weft import lax
+from weft.sharding import AxisType
 
 pytestmark = pytest.mark.slow
 
@@ -24,14 +25,14 @@ def by_pmap(f):
 
 
 def by_shard_map(f):
-    mesh = weft.make_mesh((N,), ("i",))
+    mesh = weft.make_mesh((N,), ("i",), axis_types=(AxisType.Auto,))
     one = lambda x: weft.tree_util.tree_map(lambda y: jnp.asarray(y)[None], f(x[0]))
     return weft.shard_map(one, mesh=mesh, in_specs=weft.P("i"), out_specs=weft.P("i"))
 
 
 def by_part_of_a_mesh(f):
     """The axis is one of two; along the other one values are the compiler's."""
-    mesh = weft.make_mesh((2, N), ("other", "i"))
+    mesh = weft.make_mesh((2, N), ("other", "i"), axis_types=(AxisType.Auto,) * 2)
     one = lambda x: weft.tree_util.tree_map(lambda y: jnp.asarray(y)[None], f(x[0]))
     return weft.jit(weft.shard_map(one, mesh=mesh, in_specs=weft.P("i"), out_specs=weft.P("i"), axis_names={"i"}))
 
@@ -180,7 +181,7 @@ def test_two_axes_agree(name):
     """Nested vmap, nested pmap, pmap of vmap, vmap of pmap and shard_map over a mesh of two axes say the same."""
     f = TWO[name]
     x = RNG.normal(size=(2, N, 3, 8)).astype(np.float32)
-    mesh = weft.make_mesh((2, N), ("i", "j"))
+    mesh = weft.make_mesh((2, N), ("i", "j"), axis_types=(AxisType.Auto,) * 2)
     over_both = weft.shard_map(
         lambda x: weft.tree_util.tree_map(lambda y: jnp.asarray(y)[None, None], f(x[0, 0])),
         mesh=mesh,

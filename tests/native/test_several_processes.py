@@ -175,7 +175,8 @@ TRAINING = """
     w0, w1 = weft.random.normal(key, (8, 16)) * 0.3, weft.random.normal(weft.random.key(1), (16, 1)) * 0.3
     data = np.random.default_rng(0).normal(size=(5, 16, 8)).astype(np.float32)
     rows = 16 // count
-    columns = weft.NamedSharding(mesh, weft.P(None, "x"))
+    over = weft.make_mesh((weft.device_count(),), ("x",), (weft.sharding.AxisType.Auto,))  # rows meet columns
+    spread, columns = weft.NamedSharding(over, weft.P("x")), weft.NamedSharding(over, weft.P(None, "x"))
     params = weft.device_put((w0, w1), (columns, spread))
 
     def loss(params, x):

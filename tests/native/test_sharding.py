@@ -10,7 +10,7 @@ import pytest
 import weft
 import weft.numpy as jnp
 from weft import lax
-from weft.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, P, SingleDeviceSharding
+from weft.sharding import AbstractDevice, AbstractMesh, AxisType, Mesh, NamedSharding, P, SingleDeviceSharding
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ X = np.arange(16.0, dtype=np.float32).reshape(8, 2)
 
 @pytest.fixture(scope="module")
 def mesh():
-    return weft.make_mesh((4, 2), ("x", "y"))
+    return weft.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
 
 
 # meshes and specs ----------------------------------------------------------------------------------------------------
@@ -30,9 +30,16 @@ def test_meshes(mesh):
     assert str(mesh) == "Mesh('x': 4, 'y': 2, axis_types=(Auto, Auto))"
     assert mesh.devices.shape == (4, 2) and mesh.size == 8 and dict(mesh.shape) == {"x": 4, "y": 2}
     assert mesh == Mesh(np.array(weft.devices()).reshape(4, 2), ("x", "y")) and hash(mesh) == hash(
-        weft.make_mesh((4, 2), ("x", "y"))
+        weft.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
     )
-    assert mesh.abstract_mesh == AbstractMesh((4, 2), ("x", "y")) and mesh.device_ids[1, 1] == weft.devices()[3].id
+    cpu = AbstractDevice("cpu", None, "cpu")
+    assert (
+        mesh.abstract_mesh == AbstractMesh((4, 2), ("x", "y"), abstract_device=cpu) != AbstractMesh((4, 2), ("x", "y"))
+    )
+    assert str(mesh.abstract_mesh).endswith("device_kind=cpu, num_cores=None, platform=cpu)")
+    chip = AbstractDevice("TPU v5", 2, "tpu")
+    assert mesh.abstract_mesh.update(axis_sizes=(2, 2), abstract_device=chip).abstract_device == chip
+    assert mesh.device_ids[1, 1] == weft.devices()[3].id
     assert weft.sharding.get_mesh().empty
     with weft.set_mesh(mesh):
         assert weft.sharding.get_mesh() == mesh and weft.sharding.get_abstract_mesh().axis_names == ("x", "y")
@@ -44,24 +51,30 @@ def test_meshes(mesh):
 def test_a_sharding_over_a_mesh_without_devices_says_so():
     nowhere = NamedSharding(AbstractMesh((2,), ("x",)), P("x"))
     assert nowhere.shard_shape((4, 3)) == (2, 3)
-    with pytest.raises(ValueError, match="AbstractMesh has no devices"):
+    with pytest.raises(ValueError, match="has no devices, and no mesh with these axes is set"):
         weft.device_put(X, nowhere)
 
 
 @pytest.mark.parametrize(
     "call,error,match",
     [
-        (lambda: weft.make_mesh((4, 4), ("x", "y")), ValueError, "16 devices"),
-        (lambda: weft.make_mesh((8,), ("x", "y")), ValueError, "one name for each axis"),
-        (lambda: weft.make_mesh((4, 2), ("x", "x")), ValueError, "different names"),
+        (lambda: weft.make_mesh((4, 4), ("x", "y"), axis_types=(AxisType.Auto,) * 2), ValueError, "16 devices"),
+        (lambda: weft.make_mesh((8,), ("x", "y"), axis_types=(AxisType.Auto,)), ValueError, "one name for each axis"),
+        (lambda: weft.make_mesh((4, 2), ("x", "x"), axis_types=(AxisType.Auto,) * 2), ValueError, "different names"),
         (lambda: Mesh([weft.devices()[0]] * 2, ("x",)), ValueError, "only once"),
-        (lambda: weft.make_mesh((8,), ("x",), axis_types=(AxisType.Explicit,)), ValueError, "Explicit"),
-        (lambda: NamedSharding(weft.make_mesh((8,), ("x",)), P("z")), ValueError, "'z'"),
+        (lambda: weft.make_mesh((8,), ("x",), axis_types=("explicit",)), TypeError, "AxisType"),
+        (lambda: NamedSharding(weft.make_mesh((8,), ("x",), axis_types=(AxisType.Auto,)), P("z")), ValueError, "'z'"),
         (lambda: P("x", ("x", "y")), ValueError, "twice"),
-        (lambda: NamedSharding(weft.make_mesh((8,), ("x",)), ("x",)), TypeError, "weft.P"),
-        (lambda: NamedSharding(weft.make_mesh((8,), ("x",)), P(None, "x")).shard_shape((8,)), ValueError, "rank"),
+        (lambda: NamedSharding(weft.make_mesh((8,), ("x",), axis_types=(AxisType.Auto,)), ("x",)), TypeError, "weft.P"),
         (
-            lambda: NamedSharding(weft.make_mesh((8,), ("x",)), P("x")).shard_shape((12,)),
+            lambda: NamedSharding(weft.make_mesh((8,), ("x",), axis_types=(AxisType.Auto,)), P(None, "x")).shard_shape(
+                (8,)
+            ),
+            ValueError,
+            "rank",
+        ),
+        (
+            lambda: NamedSharding(weft.make_mesh((8,), ("x",), axis_types=(AxisType.Auto,)), P("x")).shard_shape((12,)),
             ValueError,
             "partitioned 8 times, but the dimension size is 12",
         ),
@@ -294,7 +307,9 @@ def test_constraints(mesh):
         out = g(X)
         assert out.sharding == sx
         np.testing.assert_allclose(np.asarray(out), np.sin(X), rtol=1e-6)
-    assert weft.reshard(out, sy).sharding == sy
+    assert weft.device_put(out, sy).sharding == sy
+    with pytest.raises(ValueError, match="with_sharding_constraint for axes of type Auto"):
+        weft.reshard(out, sy)
     assert "sharding_constraint" in str(weft.make_jaxpr(f)(X))
     np.testing.assert_allclose(
         np.asarray(weft.jit(weft.grad(lambda x: f(x).sum()))(X)), np.cos(X), rtol=1e-5, atol=1e-6
@@ -558,7 +573,7 @@ def test_pmaps_of_several_sizes_in_one_program():
 
 
 def test_meshes_of_one_set_of_devices_mix(mesh):
-    other = NamedSharding(weft.make_mesh((8,), ("z",)), P("z"))
+    other = NamedSharding(weft.make_mesh((8,), ("z",), axis_types=(AxisType.Auto,)), P("z"))
     x, y = weft.device_put(X, NamedSharding(mesh, P("y"))), weft.device_put(X, other)
     np.testing.assert_array_equal(np.asarray(x + y), X + X)
     np.testing.assert_array_equal(np.asarray(weft.jit(lambda a, b: a - b)(y, x)), X * 0)
@@ -591,7 +606,10 @@ def test_keys_lie_over_devices(mesh):
 
 
 def test_an_array_on_a_mesh_of_one_device_is_computed_with_eagerly():
-    x = weft.device_put(np.arange(3.0, dtype=np.float32), weft.NamedSharding(weft.make_mesh((1,), ("i",)), weft.P("i")))
+    x = weft.device_put(
+        np.arange(3.0, dtype=np.float32),
+        weft.NamedSharding(weft.make_mesh((1,), ("i",), axis_types=(AxisType.Auto,)), weft.P("i")),
+    )
     np.testing.assert_allclose(jnp.sin(x) + x[1] + (x @ x), np.sin([0, 1, 2]) + 6, rtol=1e-6)
     np.testing.assert_array_equal(x + weft.device_put(np.ones(3, np.float32), weft.devices()[0]), [1, 2, 3])
 
@@ -606,7 +624,7 @@ def double(ref):
 
 @pytest.mark.parametrize("jit", [weft.jit, lambda f: f])
 def test_references_are_cut_like_arrays(jit):
-    line = weft.make_mesh((8,), ("i",))
+    line = weft.make_mesh((8,), ("i",), axis_types=(AxisType.Auto,))
     for start in (
         np.arange(8.0, dtype=np.float32),
         weft.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(line, P("i"))),
@@ -626,7 +644,7 @@ def test_references_are_cut_like_arrays(jit):
 
 
 def test_a_choice_that_differs_between_devices_may_write_to_a_reference():
-    line = weft.make_mesh((8,), ("i",))
+    line = weft.make_mesh((8,), ("i",), axis_types=(AxisType.Auto,))
 
     def body(x):
         ref = weft.new_ref(x)
@@ -649,7 +667,7 @@ def test_a_choice_that_differs_between_devices_may_write_to_a_reference():
 
 
 def test_references_inside_of_shard_map():
-    line = weft.make_mesh((8,), ("i",))
+    line = weft.make_mesh((8,), ("i",), axis_types=(AxisType.Auto,))
 
     def body(x):
         ref = weft.new_ref(x)
@@ -676,7 +694,7 @@ def test_references_inside_of_shard_map():
 @pytest.mark.parametrize("wrap", [lambda f: f, weft.jit], ids=["eager", "jit"])
 def test_references_that_do_not_vary_with_the_argument_at_first(wrap):
     """The tangents of a reference begin as zeros, which differ between devices as what it holds does."""
-    mesh = weft.make_mesh((4, 2), ("b", "a"))
+    mesh = weft.make_mesh((4, 2), ("b", "a"), axis_types=(AxisType.Auto,) * 2)
 
     def weighted(w, x):
         ref = weft.new_ref(x)
@@ -697,7 +715,12 @@ def test_references_that_do_not_vary_with_the_argument_at_first(wrap):
 
 @pytest.mark.parametrize(
     "over",
-    [lambda f: weft.shard_map(f, mesh=weft.make_mesh((8,), ("i",)), in_specs=P("i"), out_specs=P("i")), weft.pmap],
+    [
+        lambda f: weft.shard_map(
+            f, mesh=weft.make_mesh((8,), ("i",), axis_types=(AxisType.Auto,)), in_specs=P("i"), out_specs=P("i")
+        ),
+        weft.pmap,
+    ],
 )
 def test_bad_values_are_named_by_the_operation_on_a_device(over):
     def body(x):
@@ -717,11 +740,16 @@ def test_bad_values_are_named_by_the_operation_on_a_device(over):
                 f(x)
         np.testing.assert_allclose(over(body)(x * 0 + 9), np.sqrt(np.sqrt(16.0) - 1) + 1, rtol=1e-6)
         with pytest.raises(FloatingPointError, match="encountered in cond"):
-            weft.shard_map(branching, mesh=weft.make_mesh((8,), ("i",)), in_specs=P("i"), out_specs=P("i"))(x)
+            weft.shard_map(
+                branching,
+                mesh=weft.make_mesh((8,), ("i",), axis_types=(AxisType.Auto,)),
+                in_specs=P("i"),
+                out_specs=P("i"),
+            )(x)
 
 
 def test_ordered_callbacks_over_devices_come_in_the_order_of_the_program():
-    line, seen = weft.make_mesh((8,), ("i",)), []
+    line, seen = weft.make_mesh((8,), ("i",), axis_types=(AxisType.Auto,)), []
 
     def double(x):
         def call(v):

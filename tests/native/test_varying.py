@@ -9,6 +9,7 @@ from varying_cases import cases, leaves
 
 import weft
 from weft import lax
+from weft.sharding import AxisType
 
 EXPECTED = json.loads(pathlib.Path(__file__).with_name("varying_expected.json").read_text())["values"]
 CASES = cases(weft)
@@ -41,7 +42,7 @@ def test_types_say_where_values_vary():
         )
         return same
 
-    mesh = weft.make_mesh((4, 2), ("x", "y"))
+    mesh = weft.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
     out = weft.make_jaxpr(weft.shard_map(body, mesh=mesh, in_specs=(weft.P("x"), weft.P()), out_specs=weft.P()))(
         np.ones(8, np.float32), 2.0
     )
@@ -83,7 +84,11 @@ def test_gathered_values_may_be_the_same_everywhere(checked, to, out, gradient):
         return seen[-1] * n
 
     f = weft.shard_map(
-        body, mesh=weft.make_mesh((4,), ("x",)), in_specs=weft.P("x"), out_specs=weft.P(out), check_vma=checked
+        body,
+        mesh=weft.make_mesh((4,), ("x",), axis_types=(AxisType.Auto,)),
+        in_specs=weft.P("x"),
+        out_specs=weft.P(out),
+        check_vma=checked,
     )
     np.testing.assert_array_equal(np.asarray(weft.grad(lambda x: f(x).sum())(n)), n * np.float32(gradient))
     np.testing.assert_array_equal(np.asarray(weft.jvp(f, (n,), (n,))[1])[:8], n * n)
@@ -91,7 +96,7 @@ def test_gathered_values_may_be_the_same_everywhere(checked, to, out, gradient):
 
 
 def test_gathered_values_that_are_the_same_everywhere():
-    two = weft.make_mesh((2, 2), ("x", "y"))
+    two = weft.make_mesh((2, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
     over = lambda f, mesh, given, out: weft.jit(
         weft.shard_map(f, mesh=mesh, in_specs=weft.P(given), out_specs=weft.P(out))
     )
@@ -102,7 +107,7 @@ def test_gathered_values_that_are_the_same_everywhere():
         over(gather("y", tiled=True), two, ("x", "y"), "x")(x),
     ):
         np.testing.assert_array_equal(np.asarray(got).view("int32"), x.view("int32"))
-    four = weft.make_mesh((4,), ("x",))
+    four = weft.make_mesh((4,), ("x",), axis_types=(AxisType.Auto,))
     assert np.asarray(over(gather("x", axis=-1), four, "x", None)(x > 0)).tolist() == (x > 0).reshape(4, 2).T.tolist()
     rows = np.arange(16, dtype=np.int32).reshape(8, 2)
     assert (

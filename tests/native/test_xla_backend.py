@@ -339,9 +339,9 @@ def test_x64(backend):
 def test_missing_platforms_say_what_to_install(backend):
     if client._package_folder("jax_plugins.xla_cuda13") is None:
         for platform in ("cuda", "gpu"):
-            with pytest.raises(BackendError, match=r"pip install jax-cuda13-plugin=="):
+            with pytest.raises(BackendError, match=r'pip install "weft\[cuda13\]".*"jax-cuda13-plugin\[with-cuda\]=='):
                 backend.devices(platform)
-    with pytest.raises(BackendError, match="pip install libtpu"):
+    with pytest.raises(BackendError, match=r'pip install "weft\[tpu\]"'):
         backend.devices("tpu")
     with pytest.raises(BackendError, match="abacus"):
         backend.devices("abacus")

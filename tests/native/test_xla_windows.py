@@ -28,7 +28,7 @@ from weft.transforms.stage import stage_closed
 def run(backend, name, args, outs, multiple=False, **params):
     """One equation of a primitive known by its name alone, on XLA."""
     primitive = SimpleNamespace(
-        name=name, multiple_results=multiple, decompose=None, dce=None, lowerings={}, foreign=False
+        carries=None, name=name, multiple_results=multiple, decompose=None, dce=None, lowerings={}, foreign=False
     )
     invars, outvars = [Var(get_aval(a)) for a in args], [Var(shaped(s, dtypes.dtype(d))) for s, d in outs]
     cpu = backend.devices("cpu")[0]

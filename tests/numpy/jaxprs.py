@@ -77,6 +77,9 @@ lambda x: jnp.trace(x) | x
 lambda v: jnp.repeat(v, 2) | v
 lambda x: jnp.expand_dims(x, 1) | x
 lambda x: x[None].squeeze(0) | x
+lambda x: jnp.fft.fft(x) | x
+lambda x: jnp.fft.rfft(x) | x
+lambda x: jnp.fft.irfft(x) | x
 lambda k: jax.random.uniform(k, (3,)) | k
 lambda k: jax.random.normal(k, (3,)) | raw
 lambda k: jax.random.split(k) | raw

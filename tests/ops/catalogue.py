@@ -272,6 +272,7 @@ def _rows():
                 ("f32[2,5]",),
                 rtol=5e-5,
             )
+    yield Row("cumlogsumexp_complex", lambda x: lax.cumlogsumexp(x, 1), ("c64[2,5]",), grad=False, rtol=5e-5)
     yield Row("sort", lambda x: lax.sort(x, 1), ("f32[2,5]",))
     yield Row("sort_key_val", lambda k, v: lax.sort_key_val(k, v, 0)[1], ("i32[6]:0..3", "f32[6]"))
     yield Row("top_k", lambda x: lax.top_k(x, 3)[0], ("f32[2,5]",))
@@ -289,6 +290,23 @@ def _rows():
             f"dot_general{numbers}", lambda x, y, numbers=numbers: lax.dot_general(x, y, numbers), (x, y), rtol=5e-5
         )
     yield Row("dot_int", lax.dot, ("i32[2,3]", "i32[3,2]"), grad=False)
+    # factors of two dtypes: each becomes the result's first
+    for x, y, kind in (
+        ("f16", "i8", "int32"),
+        ("f16", "f32", "int32"),
+        ("i8", "f32", "uint8"),
+        ("f32", "c64", "int32"),
+        ("i32", "c64", "float32"),
+        ("f32", "i8", "bool"),
+        ("bool", "f16", "float32"),
+    ):
+        yield Row(
+            f"dot_{x}_{y}_{kind}",
+            lambda x, y, kind=kind: lax.dot(x, y, preferred_element_type=kind),
+            (f"{x}[2,3]", f"{y}[3,2]"),
+            grad=False,
+            rtol=1e-3,
+        )
     yield Row("dot_bf16", lax.dot, ("bf16[2,3]", "bf16[3,2]"), grad=False, rtol=3e-2)
     yield from _linalg_rows()
     yield from special_rows(Row)

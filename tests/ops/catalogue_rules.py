@@ -7,14 +7,18 @@ import functools
 import weft
 import weft.numpy as jnp
 from weft import lax
-from weft.higher_order.remat import to_memory_p
-from weft.experimental import checkify, io_callback, sparse
+from weft.experimental.custom_partitioning import custom_partitioning
+from weft.experimental.layout import Layout, with_layout_constraint
+from weft.experimental.shard_alike import shard_alike
+from weft.experimental.xla_metadata import set_xla_metadata
+from weft.primitives.placement import to_memory_p
+from weft.experimental import checkify, io_callback, pallas as pl, sparse
 from weft.export import DisabledSafetyCheck, export, symbolic_shape
 from weft.primitives.linalg import geqp3_p, geqrf_p
 from weft.primitives.linear import copy_p
 from weft.primitives.random_bits import threefry2x32_p
 from weft.runtime.device import default_device
-from weft.sharding import Mesh, NamedSharding, P
+from weft.sharding import AxisType, Mesh, NamedSharding, P
 
 # Rows whose vmap is not the loop, and why.
 NO_LOOP = {"rng_bit_generator": "one generator makes the numbers of all, that of the first key, as in JAX"}
@@ -107,10 +111,26 @@ def _double():
 
 
 @functools.cache
+def _kernel():
+    def kernel(x_ref, y_ref, o_ref):
+        o_ref[...] = x_ref[...] * lax.sin(y_ref[...]) + lax.convert_element_type(pl.program_id(0), jnp.float32)
+
+    part = pl.BlockSpec((2,), lambda i: i)
+    shape = weft.ShapeDtypeStruct((4,), jnp.float32)
+    return pl.pallas_call(kernel, shape, grid=2, in_specs=[part, part], out_specs=part)
+
+
+@functools.cache
 def _square(optimize_remat):
     square = weft.custom_vjp(lambda x: x * x)
     square.defvjp(lambda x: (x * x, x), lambda x, ct: (2.0 * x * ct,), optimize_remat=optimize_remat)
     return square
+
+
+def _divided():
+    wave = custom_partitioning(lambda v: lax.sin(v) + 1.0)
+    wave.def_partition(lambda *given: None, sharding_rule="i -> i")  # which devices alone need
+    return wave
 
 
 def _calls(Row):
@@ -122,6 +142,13 @@ def _calls(Row):
         ("f32[3]",),
         grad=False,
     )
+    yield Row(
+        "custom_partitioning",
+        lambda x: weft.custom_batching.sequential_vmap(_divided())(x),
+        ("f32[3]",),
+        grad=False,
+    )
+    yield Row("pallas_call", _kernel(), ("f32[4]", "f32[4]"), grad=False)
     yield Row("custom_vmap_call", lambda x: _wave()(x), ("f32[3]",), grad=False)
     yield Row("call_exported", lambda x: _exported().call(x), ("f32[3]",), grad=False)
     yield Row("references", _references, ("f32[3]", "f32[]"))
@@ -172,6 +199,12 @@ def _placement(Row):
     yield Row("transfer", lambda x: weft.device_put(x * 2.0, default_device()), ("f32[3]",))
     yield Row("transfer_sharded", lambda x: weft.device_put(x * 2.0, where()), ("f32[3]",))
     yield Row("sharding_constraint", lambda x: lax.with_sharding_constraint(x * 2.0, where()), ("f32[3]",))
+    rows = Layout((1, 0))
+    yield Row("layout_constraint", lambda x: with_layout_constraint(x * 2.0, rows), ("f32[3,2]",))
+    yield Row("xla_metadata_value", lambda x: set_xla_metadata(x * 2.0, part="encoder"), ("f32[3]",))
+    yield Row("shard_alike", lambda x, y: sum(shard_alike(x * 2.0, y)), ("f32[3]", "f32[3]"))
+    typed = lambda: NamedSharding(Mesh([default_device()], ("i",), (AxisType.Explicit,)), P("i"))
+    yield Row("reshard", lambda x: weft.reshard(x * 2.0, typed()), ("f32[3]",))
     yield Row("device_put", lambda x: to_memory_p.bind(x, memory="device") * 2.0, ("f32[3]",))
     yield Row(
         "shard_map",

@@ -27,6 +27,7 @@ def _special(Row):
         yield Row(f"polygamma{m}", lambda x, m=m: lax.polygamma(_ones_like(x, m), x), ("f32[4]:1..4",), rtol=2e-4)
     yield Row("zeta", lambda q: lax.zeta(_ones_like(q, 2.5), q), ("f32[4]:0.8..6",), rtol=1e-4)
     yield Row("zeta", lax.zeta, ("f32[2,3]:1.5..6", "f32[]:0.5..3"), grad=False, rtol=1e-4)
+    yield Row("zeta_both", lax.zeta, ("f32[4]:1.5..6", "f32[4]:0.5..3"), rtol=2e-4)
     yield Row("zeta_negative", lambda q: lax.zeta(_ones_like(q, 4.0), q), ("f32[6]:-2.9..-0.1",), grad=False, rtol=1e-3)
     yield Row("igamma", lax.igamma, ("f32[6]:0.3..3", "f32[6]:0.2..9"), rtol=2e-4)
     yield Row("igamma", lax.igamma, ("f32[]:0.5..3", "f32[2,3]:0.2..9"), grad=False, rtol=2e-4)

@@ -155,6 +155,11 @@ jax.grad(lambda a: lax.dot(a, x.T, precision='BF16_BF16_F32').sum())(x)
 lax.dot(x, x, dimension_numbers=(((0,), (0,)), ((), ()))); lax.dot(x, x)
 lax.dot_general(x, x, (((1,), (1,)), ((), ()))); lax.dot(i, i, preferred_element_type='float32')
 lax.dot(x, x.T, preferred_element_type='bfloat16'); lax.dot(x, x.T, preferred_element_type='int32')
+lax.dot(x.astype('float16'), x.T.astype('int8'), preferred_element_type='int32'); lax.dot(x.astype('float16'), x.T, \
+preferred_element_type='int32'); lax.dot(x, x.T.astype('int8'), preferred_element_type='bool'); lax.dot(x, x.T * 1j, \
+preferred_element_type='int32'); lax.dot(x.astype('int8'), x.T + 1j, preferred_element_type='float32')
+lax.dot(x.astype('int16'), x.T.astype('float16'), preferred_element_type='int16'); lax.dot(x, x.T, \
+preferred_element_type='bool'); lax.dot(b[:3], x.T, preferred_element_type='int32')
 lax.dot(x, x.T.astype('bfloat16')).dtype; lax.dot(i[:3], x.T); lax.dot(b, b); repr(lax.DotAlgorithmPreset.F32_F32_F32)
 lax.DotAlgorithm('float32', 'float32', 'float32').num_primitive_operations; lax.Precision('highest')
 lax.optimization_barrier((v, 1)); jax.grad(lambda v: lax.optimization_barrier((v, v ** 2))[1].sum())(v); lax.dce_sink(v)

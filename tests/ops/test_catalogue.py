@@ -101,20 +101,26 @@ def test_derivatives(row, platform):
 
 
 def test_vmap_is_the_loop(row, platform):
-    args = list(map(jnp.asarray, row.sample()))
-    batch = [jnp.stack([a, a[::-1] if a.shape else a]) for a in args]
-
-    def both(batch, args):
-        """[(vmap, the loop), ...] as one program, which is compiled once."""
-        first, second = [row.fun(*[b[i] for b in batch]) for i in range(2)]
-        loop, last = jnp.stack([first, second]), [jnp.moveaxis(b, 0, -1) for b in batch]
-        pairs = [(weft.vmap(row.fun)(*batch), loop), (weft.vmap(row.fun, in_axes=-1)(*last), loop)]
-        if len(args) > 1:  # the others are those of the first
-            mixed = weft.vmap(row.fun, in_axes=(0, *[None] * (len(args) - 1)))(batch[0], *args[1:])
-            pairs.append((mixed, jnp.stack([first, row.fun(batch[0][1], *args[1:])])))
-        return pairs
-
+    """The loop over the batch is the reference's, to which each backend's value was compared above."""
     if row.name in NO_LOOP:
         return
-    for got, want in weft.jit(both)(batch, args):
+    args = list(map(np.asarray, row.sample()))
+    batch = [np.stack([a, a[::-1] if a.shape else a]) for a in args]
+    last = [np.moveaxis(b, 0, -1) for b in batch]
+
+    def mapped(args, batch, last):
+        """As one program, which is compiled once."""
+        results = [weft.vmap(row.fun)(*batch), weft.vmap(row.fun, in_axes=-1)(*last)]
+        if len(args) > 1:  # the others are those of the first
+            results.append(weft.vmap(row.fun, in_axes=(0, *[None] * (len(args) - 1)))(batch[0], *args[1:]))
+        return results
+
+    rows = [[b[k] for b in batch] for k in range(2)]
+    first, second = [reference(row, given) for given in rows]
+    loops = [np.stack([first, second])] * 2
+    if len(args) > 1:
+        loops.append(np.stack([first, reference(row, [rows[1][0], *args[1:]])]))
+    for got, want in zip(
+        weft.jit(mapped)(*[[jnp.asarray(a) for a in s] for s in (args, batch, last)]), loops, strict=True
+    ):
         same(got, want, row.rtol)

@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.core.interpret import ReferenceTrace, interpret
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
+from weft.numpy import finfo
 
 from .types import EPSILON
 
@@ -31,16 +32,17 @@ EXACT = frozenset(
     """
     addupdate after_all all_gather all_gather_invariant all_to_all and approx_top_k argmax argmin axis_index
     bitcast_convert_type broadcast_in_dim call_exported ceil check clamp clz composite concatenate cond conj copy
-    create_token cummax cummin custom_jvp_call custom_lin custom_linear_solve custom_vjp_call custom_vmap_call
-    dce_sink debug_callback debug_report device_put dim_as_value dynamic_slice dynamic_update_slice empty_ref eq
-    eq_to ffi_call floor free_ref freeze gather ge get gt imag inspect_sharding io_callback iota is_finite jit le
-    le_to linear_call lt lt_to lu_pivots_to_permutation max min mulhi name ne neg new_ref nextafter not
-    optimization_barrier or pad pbroadcast platform_index pmax pmin population_count ppermute pure_callback pvary
-    random_bits random_clone random_fold_in random_seed random_split random_unwrap random_wrap real reduce_and
-    reduce_max reduce_min reduce_or reduce_window_max reduce_window_min reduce_xor remat2 remat_opt remote_callback
-    reshape rev rng_bit_generator rng_uniform round scan scatter scatter-max scatter-min select_and_gather_add
-    select_n shard_map sharding_constraint shift_left shift_right_arithmetic shift_right_logical slice sort split
-    squeeze stack stage stop_gradient swap threefry2x32 tile todense top_k transfer transpose unstack while xor
+    create_token cummax cummin custom_jvp_call custom_lin custom_linear_solve custom_partitioning custom_vjp_call
+    custom_vmap_call dce_sink debug_callback debug_report device_put dim_as_value dynamic_slice dynamic_update_slice
+    empty_ref eq eq_to ffi_call floor free_ref freeze gather ge get gt imag inspect_sharding io_callback iota
+    is_finite jit layout_constraint le le_to linear_call lt lt_to lu_pivots_to_permutation max min mulhi name ne neg
+    new_ref nextafter not optimization_barrier or pad pallas_call pbroadcast platform_index pmax pmin
+    population_count ppermute pure_callback pvary random_bits random_clone random_fold_in random_seed random_split
+    random_unwrap random_wrap real reduce_and reduce_max reduce_min reduce_or reduce_window_max reduce_window_min
+    reduce_xor remat2 remat_opt remote_callback reshape reshard rev rng_bit_generator rng_uniform round scan scatter
+    scatter-max scatter-min select_and_gather_add select_n shard_alike shard_map sharding_constraint shift_left
+    shift_right_arithmetic shift_right_logical slice sort split squeeze stack stage stop_gradient swap threefry2x32
+    tile todense top_k transfer transpose unstack while xla_metadata_value xor
     """.split()
 )
 # Their zeros have either sign: a platform begins with zero, or with the first term.
@@ -61,6 +63,9 @@ SLACK = {
 }
 # each way and its opposite, so that what is cut off changes in one of them
 ROUNDS, TIMES = (1.0, -1.0, 4.0, -4.0, 16.0, -16.0, 64.0, -64.0), 20.0
+FLUSHED = len(ROUNDS)  # one more way: where platforms make zeros of numbers too small to be normal
+# Platforms multiply in any order. On the way there a product may leave the dtype and not come back.
+PRODUCTS = {"reduce_prod": ("axes", np.prod), "cumprod": ("axis", np.cumprod)}
 
 
 def is_rounded(eqn: Any) -> bool:
@@ -118,34 +123,48 @@ def size(want: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(a), a, 0)
 
 
-def reference(closed: ClosedJaxpr, args: list[np.ndarray], rounded: int | None = None) -> list[np.ndarray]:
-    """What the reference rules give. rounded: with other roundings, of so many ways (ROUNDS) that one."""
+def ways(flushes: bool) -> range:
+    """In how many ways a platform may round. flushes: whether it may make zeros of subnormal numbers."""
+    return range(len(ROUNDS) + flushes)
+
+
+def reference(closed: ClosedJaxpr, args: list[np.ndarray], way: int | None = None) -> list[np.ndarray]:
+    """What the reference rules give. way: with other roundings, of so many ways that one."""
     with np.errstate(all="ignore"):
-        if rounded is None:
+        if way is None:
             return [np.asarray(x) for x in interpret(closed, args)]
-        rng, amount = np.random.default_rng(rounded // 2), ROUNDS[rounded]
-        nudged = [nudge(rng, a, amount) for a in args] if rounded // 2 % 2 else args
-        with mock.patch("weft.core.interpret._trace", RoundingTrace(rng, amount)):
-            return [np.asarray(x) for x in interpret(closed, nudged)]
+        if way == FLUSHED:
+            trace, args = FlushingTrace(), [flushed(a) for a in args]
+        else:
+            rng, amount = np.random.default_rng(way // 2), ROUNDS[way]
+            trace, args = RoundingTrace(rng, amount), [nudge(rng, a, amount) if way // 2 % 2 else a for a in args]
+        with mock.patch("weft.core.interpret._trace", trace):
+            return [np.asarray(x) for x in interpret(closed, args)]
 
 
-def mismatch(closed: ClosedJaxpr, args: list[np.ndarray], got: list[np.ndarray], want: list[np.ndarray]) -> str | None:
+def mismatch(
+    closed: ClosedJaxpr, args: list[np.ndarray], got: list[np.ndarray], want: list[np.ndarray], flushes: bool = False
+) -> str | None:
     """How results differ from the reference's, None if they agree. closed: what the reference ran, without random
-    keys.
+    keys. flushes: whether the platform may make zeros of subnormal numbers.
     """
     allowed = [a if a is None else max(a, SLACK.get(w.dtype.name, 0.0)) for a, w in zip(allowances(closed.jaxpr), want)]
-    suspects = []
+    suspects, zeros = [], list[np.ndarray]()
     for k, (g, w) in enumerate(zip(got, want, strict=True)):
         if g.shape != w.shape or g.dtype != w.dtype:
             return f"result {k} is {g.dtype}{list(g.shape)}, in the reference {w.dtype}{list(w.shape)}"
         allowance = allowed[k]
-        if (distance(g, w) > (allowance or 0.0) * (1 + size(w))).any():
+        far = distance(g, w) > (allowance or 0.0) * (1 + size(w))
+        if far.any() and allowance is None and flushes:
+            zeros = zeros or reference(closed, args, FLUSHED)
+            far &= distance(g, zeros[k]) > 0
+        if far.any():
             if allowance is None:
                 return f"result {k}, which nothing rounds, is\n{g!r}, in the reference\n{w!r}"
             suspects.append(k)
     if not suspects:
         return None
-    moved = spread(closed, args, want)
+    moved = spread(closed, args, want, flushes)
     for k in suspects:
         g, w = got[k], want[k]
         far = distance(g, w) > moved[k] * TIMES + (allowed[k] or 0.0) * (1 + size(w))
@@ -157,12 +176,14 @@ def mismatch(closed: ClosedJaxpr, args: list[np.ndarray], got: list[np.ndarray],
     return None
 
 
-def spread(closed: ClosedJaxpr, args: list[np.ndarray], want: list[np.ndarray]) -> list[np.ndarray]:
+def spread(
+    closed: ClosedJaxpr, args: list[np.ndarray], want: list[np.ndarray], flushes: bool = False
+) -> list[np.ndarray]:
     """How far rounding errors in the arguments and in what is computed carry: a program may compare, round or sort
     it, and compute a thing twice.
     """
     most = [np.zeros(w.shape) for w in want]
-    for k in range(len(ROUNDS)):
+    for k in ways(flushes):
         most = [np.maximum(m, distance(n, w)) for m, n, w in zip(most, reference(closed, args, k), want)]
     return most
 
@@ -176,11 +197,14 @@ def nudge(rng: np.random.Generator, a: np.ndarray, amount: float, mixed: bool = 
         if a.dtype.kind == "c":
             of = np.broadcast_to(np.abs(a).max(), a.shape) if mixed else np.abs(a)
             noise = of * (rng.normal(size=a.shape) + 1j * rng.normal(size=a.shape))
-            return np.asarray(a + np.where(np.isfinite(noise), noise, 0) * epsilon * amount).astype(a.dtype)
-        if mixed:
-            noise = np.abs(a).max().astype(np.float64) * rng.normal(size=a.shape)
-            return np.asarray(a + np.where(np.isfinite(noise), noise, 0) * epsilon * amount).astype(a.dtype)
-        return np.asarray(a.astype(np.float64) * (1 + epsilon * amount * rng.normal(size=a.shape))).astype(a.dtype)
+        elif mixed:
+            of = np.abs(a).max().astype(np.float64)
+            noise = of * rng.normal(size=a.shape)
+        else:
+            return np.asarray(a.astype(np.float64) * (1 + epsilon * amount * rng.normal(size=a.shape))).astype(a.dtype)
+        if mixed and amount == ROUNDS[-1]:  # terms that cancel do so wholly
+            noise = np.where(np.abs(a) < of * epsilon * -amount, a / (epsilon * -amount), noise)
+        return np.asarray(a + np.where(np.isfinite(noise), noise, 0) * epsilon * amount).astype(a.dtype)
 
 
 class RoundingTrace(ReferenceTrace):
@@ -193,6 +217,8 @@ class RoundingTrace(ReferenceTrace):
         out = super().process(primitive, args, params)
         if primitive.name not in ROUNDED:
             return out
+        if primitive.name in PRODUCTS and self.amount == ROUNDS[0]:
+            return self.lost(primitive, args[0], params, out)
         plain = primitive.name in IN_PART
         change: Any = functools.partial(self.changed, plain, primitive.name in SUMS, primitive.name == "fft")
         return [change(o) for o in out] if primitive.multiple_results else change(out)
@@ -204,3 +230,34 @@ class RoundingTrace(ReferenceTrace):
         if plain and o.dtype.name in ("float32", "float64"):
             return o
         return nudge(self.rng, o, self.amount, mixed)
+
+    @staticmethod
+    def lost(primitive: Any, x: Any, params: Any, out: Any) -> Any:
+        """A product, or NaN where one of some of its factors is too large or too small for the dtype."""
+        x, out = np.asarray(x), np.asarray(out)
+        if out.dtype.name not in EPSILON:
+            return out
+        limits, (axis, product) = finfo(out.dtype), PRODUCTS[primitive.name]
+        factors, over = np.abs(x.astype(np.complex128)), params[axis]
+        turned = (lambda v: np.flip(v, over)) if params.get("reverse") else lambda v: v
+        large, small = [turned(product(turned(f(factors, 1)), axis=over)) for f in (np.maximum, np.minimum)]
+        beyond = (large > float(limits.max)) | (small < float(limits.smallest_normal))
+        return np.where(beyond & np.isfinite(out), np.asarray(np.nan, out.dtype), out)
+
+
+def flushed(o: Any) -> Any:
+    """With zeros in place of subnormal numbers. Those of float16 are normal in the floats it is computed in."""
+    if not isinstance(o, np.ndarray | np.generic) or o.dtype.name not in EPSILON or o.dtype.name == "float16":
+        return o
+    if o.dtype.kind == "c":
+        return np.asarray(flushed(o.real) + 1j * flushed(o.imag), o.dtype)
+    least = float(finfo(o.dtype).smallest_normal)
+    return np.where(np.abs(o.astype(np.float64)) < least, np.copysign(np.zeros((), o.dtype), o), o)
+
+
+class FlushingTrace(ReferenceTrace):
+    """The reference rules, of whose results subnormal numbers become zeros."""
+
+    def process(self, primitive: Any, args: Any, params: Any) -> Any:
+        out = super().process(primitive, args, params)
+        return [flushed(o) for o in out] if primitive.multiple_results else flushed(out)

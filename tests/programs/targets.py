@@ -32,6 +32,7 @@ class Target:
     options: dict[str, Any] = field(default_factory=dict)  # of the backend's compiler
     changes: tuple[tuple[str, str, Any], ...] = ()  # module, name, value
     check: Callable[[Any], None] = field(default=lambda device: None)
+    flushes: bool = False  # whether zeros may stand for subnormal numbers
 
     @contextlib.contextmanager
     def here(self) -> Iterator[Any]:
@@ -137,10 +138,16 @@ def xla(name: str, optimised: bool) -> Target:
         "xla_llvm_disable_expensive_passes": not optimised,
         "xla_cpu_use_fusion_emitters": True,
     }
-    return Target(name, lambda: first_device("cpu"), Settings(left_out=frozenset(("wide_product",))), options)
+    settings = Settings(left_out=frozenset(("wide_product",)))
+    return Target(name, lambda: first_device("cpu"), settings, options, flushes=True)
 
 
-WITHOUT_WIDE = Settings(frozenset(KINDS) - set(WIDE), OURS | {"accurate", "wide_product"})
+def shaders(name: str, changes: tuple[tuple[str, str, Any], ...] = ()) -> Target:
+    """A WebGPU device, which has no numbers of 64 bits."""
+    settings = Settings(frozenset(KINDS) - set(WIDE), OURS | {"accurate", "wide_product"})
+    return Target(name, lambda: first_device("webgpu"), settings, changes=changes, flushes=True)
+
+
 TARGETS: dict[str, list[Target]] = {
     "cpu": [xla("XLA", optimised=True), *[xla("XLA that does not optimise", optimised=False)] * 2],
     "wasm": [
@@ -154,19 +161,15 @@ TARGETS: dict[str, list[Target]] = {
         *[guarded(f"everything large, {n} threads", EVERYTHING_LARGE, threads=n, relaxed=n == 2) for n in (1, 2, 3)],
     ],
     "webgpu": [
-        Target("shaders", lambda: first_device("webgpu"), WITHOUT_WIDE),
-        Target("shaders, everything large", lambda: first_device("webgpu"), WITHOUT_WIDE, changes=SHADERS_LARGE),
-        Target(
+        shaders("shaders"),
+        shaders("shaders, everything large", SHADERS_LARGE),
+        shaders(
             "shaders, few buffers and workgroups",
-            lambda: first_device("webgpu"),
-            WITHOUT_WIDE,
-            changes=within(maxStorageBuffersPerShaderStage=4, maxComputeWorkgroupsPerDimension=2),
+            within(maxStorageBuffersPerShaderStage=4, maxComputeWorkgroupsPerDimension=2),
         ),
-        Target(
+        shaders(
             "shaders, small buffers",
-            lambda: first_device("webgpu"),
-            WITHOUT_WIDE,
-            changes=within(maxStorageBuffersPerShaderStage=32, maxStorageBufferBindingSize=1 << 14),  # of any array
+            within(maxStorageBuffersPerShaderStage=32, maxStorageBufferBindingSize=1 << 14),  # of any array
         ),
     ],
 }

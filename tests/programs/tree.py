@@ -192,7 +192,7 @@ HELPERS = {
         """),
     "in_memory": textwrap.dedent("""\
         def in_memory(x):
-            from weft.higher_order.remat import to_memory_p
+            from weft.primitives.placement import to_memory_p
             return to_memory_p.bind(x, memory="device")
         """),
     "checked": textwrap.dedent("""\
@@ -222,6 +222,57 @@ HELPERS = {
             from weft.runtime.device import default_device
             from weft.sharding import Mesh, NamedSharding, P
             return NamedSharding(Mesh([default_device()], ("i",)), P("i"))
+        """),
+    "worded": textwrap.dedent("""\
+        def worded(x):
+            from weft.experimental.xla_metadata import set_xla_metadata
+            return set_xla_metadata(x, part="encoder")
+        """),
+    "laid_out": textwrap.dedent("""\
+        def laid_out(x, order):
+            from weft.experimental.layout import Layout, with_layout_constraint
+            return with_layout_constraint(x, Layout(order))
+        """),
+    "divided": textwrap.dedent("""\
+        def divided(f):
+            from weft.experimental.custom_partitioning import custom_partitioning
+            made = custom_partitioning(f)
+            made.def_partition(lambda *given: None)
+            return made
+        """),
+    "alike": textwrap.dedent("""\
+        def alike(x, y):
+            from weft.experimental.shard_alike import shard_alike
+            return shard_alike(x, y)[0]
+        """),
+    "resharded": textwrap.dedent("""\
+        def resharded(x):
+            from weft.runtime.device import default_device
+            from weft.sharding import AxisType, Mesh, NamedSharding, P
+            return weft.reshard(x, NamedSharding(Mesh([default_device()], ("i",), (AxisType.Explicit,)), P("i")))
+        """),
+    "over_blocks": textwrap.dedent("""\
+        def over_blocks(fun, x, rows):
+            from weft.experimental import pallas as pl
+            def kernel(x_ref, o_ref):
+                o_ref[...] = fun(x_ref[...], pl.program_id(0))
+            block = pl.BlockSpec((rows, *x.shape[1:]), lambda i: (i, *[0] * (x.ndim - 1)))
+            kept = weft.ShapeDtypeStruct(x.shape, x.dtype)
+            return pl.pallas_call(kernel, kept, grid=x.shape[0] // rows, in_specs=[block], out_specs=block)(x)
+        """),
+    "sum_of_blocks": textwrap.dedent("""\
+        def sum_of_blocks(x, rows):
+            from weft.experimental import pallas as pl
+            def kernel(x_ref, o_ref):
+                @pl.when(pl.program_id(0) == 0)
+                def begin():
+                    o_ref[...] = jnp.zeros(o_ref.shape, o_ref.dtype)
+                for k in range(rows):
+                    o_ref[...] += x_ref[k]
+            block = pl.BlockSpec((rows, *x.shape[1:]), lambda i: (i, *[0] * (x.ndim - 1)))
+            whole = pl.BlockSpec(x.shape[1:], lambda i: (0,) * (x.ndim - 1))
+            kept = weft.ShapeDtypeStruct(x.shape[1:], x.dtype)
+            return pl.pallas_call(kernel, kept, grid=x.shape[0] // rows, in_specs=[block], out_specs=whole)(x)
         """),
     "over_rows": textwrap.dedent("""\
         def over_rows(fun, whole=False):

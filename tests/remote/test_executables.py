@@ -8,6 +8,7 @@ import pathlib
 import re
 import resource
 import socket
+import subprocess
 import sys
 
 import numpy as np
@@ -21,6 +22,7 @@ from raw import program
 from test_access import request
 from weft import export
 from weft.errors import BackendError
+from weft_native.host import processor
 from weft_native.host.check import _executables as finding
 from weft_native.host.control import Channel, Closed, Make, Offer, OfferPart, Seek, Sought, Up
 from weft_native.host.executables import LENGTH, Executables, name_of
@@ -379,14 +381,20 @@ def test_what_is_stored_was_made_by_a_process_that_was_given_the_program_alone(t
                             connection.recv(1)
                             made.append((message, given))
 
+        # another process, whose processor time is counted, and which gets less of the processors from now on
+        busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        while not processor.seconds(busy.pid):
+            await asyncio.sleep(0.01)
         for peer in acted.pool.peers.values():
-            peer.pid = os.getpid()  # whose processor time is counted
+            peer.pid = busy.pid
         await asyncio.to_thread(_patiently, maker)
         assert made == [(Make(WHAT), DATA)]
         for _ in range(200):
             await asyncio.sleep(0.01)
             if acted.charged:
                 break
+        busy.kill()
+        busy.wait()
         assert acted.charged[0][0] == "s" and acted.charged[0][1] > 0
         acted.end.socket.settimeout(0.1)
         acted.end.send(Seek("s", WHAT))

@@ -154,7 +154,7 @@ def test_replies_are_as_fetches_give_them(host):
             raw.send(p.Fetch, 3)
             assert raw.until(p.Data).data == np.float32(3).tobytes()
             raw.send(p.Free, (2, 3, 4))
-        slow = lambda x: (weft.lax.fori_loop(0, 2_000_000, lambda i, v: jnp.sin(v), x), x)
+        slow = lambda x: (weft.lax.fori_loop(0, 20_000, lambda i, v: jnp.sin(v), x), x)
         compiled(raw, 101, slow, F32)
         op = raw.send(p.ExecuteFetching, 101, (1,), (5, 6), (1, 0))
         beside = raw.send(p.Execute, 100, (1,), (7, 8, 9))

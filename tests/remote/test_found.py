@@ -468,7 +468,7 @@ def test_products_of_floats_of_few_bits_with_wider_ones(platform):
 def test_starts_of_several_dtypes():
     x = Var(vector("float32", 5, 4))
     i, out = Var(I32), Var(vector("float32", 2, 3))
-    few = Literal(9, shaped((), "uint4"))
+    few = Literal(7, shaped((), "int4"))
     jaxpr = Jaxpr(
         [],
         [x, i],

@@ -1,6 +1,6 @@
 """Damaged frames over real connections: the host answers each clearly, and other sessions notice nothing.
 
-WEFT_HOSTILE_LIVE_FRAMES    how many (default: 10,000)
+WEFT_HOSTILE_LIVE_FRAMES    how many (default: 3,000)
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from weft_remote import errors
 from weft_remote import protocol as p
 
-FRAMES, CONNECTIONS = int(os.environ.get("WEFT_HOSTILE_LIVE_FRAMES", 10_000)), 8
+FRAMES, CONNECTIONS = int(os.environ.get("WEFT_HOSTILE_LIVE_FRAMES", 3_000)), 8
 # A loop that never ends would take the time of its limit; what is run here is straight-line code.
 RUN = ("arithmetic", "integers", "product", "gather", "scatter", "sort", "jit in jit", "cond")
 

@@ -85,7 +85,7 @@ def joined(hosts):
 
 @pytest.fixture
 def mesh(joined):
-    return weft.make_mesh((4,), ("x",), devices=joined.devices())
+    return weft.make_mesh((4,), ("x",), (weft.sharding.AxisType.Auto,), devices=joined.devices())
 
 
 def test_the_devices_of_all(hosts, joined):

@@ -32,6 +32,7 @@ from weft_native.host.limits import Limits
 from weft_native.host.memory import of_host
 from weft_native.host.programs import Programs
 from weft_native.host.session import HostSession
+from weft_native.host.values import Answer
 from weft_remote import errors
 from weft_remote import protocol as p
 from weft_remote.errors import LimitError, ProtocolError
@@ -184,6 +185,7 @@ def test_a_compilation_that_is_stopped_does_not_delay_what_follows(many):
         compiled(raw, 101, bomb, F32)
         raw.send(p.Put, 1, F32, 0, ONES)
         raw.send(p.Execute, 101, (1,), (2,))
+        assert becomes(lambda: "compiling f (12000 equations)" in many.log.read_text())
         computes(many, 0.2)
         raw.frame(p.encode(p.Cancel(raw.send(p.Ping))))
         raw.send(p.Execute, 100, (1,), (3,))
@@ -303,6 +305,8 @@ def test_a_process_that_ends_while_a_session_moves(many):
         raw.send(p.Put, 2, big, 0, b"")
         for _ in range(256):
             raw.send(p.Part, 2, bytes(MIB))
+        raw.send(p.Ping)
+        raw.until(p.Ready)  # else it counts as computing that the process takes them
         raw.send(p.Execute, 101, (1,), (3,))
         computes(many)
         before = len(processes(many))
@@ -364,6 +368,29 @@ def test_a_restored_session_is_the_same():
         while len(session.replies) < 4:
             await asyncio.sleep(0.01)
         assert bytes(session.replies[9].data) == (2 * np.ones(3, np.float32)).tobytes()
+
+    asyncio.run(run())
+
+
+def test_a_reply_that_comes_while_a_session_leaves_goes_along():
+    """It is owed by the process that goes on, once; and the process sends it that goes on after all."""
+
+    async def run() -> None:
+        session = fresh()
+        late, read = Answer(p.Ready(1)), Answer(p.Ready(2))
+        session.performer.waiting.add(2)
+        session.leave()
+        session.reply(1, late)
+        session.performer._have_read(2, read)
+        assert [m for m in state.save(session) if isinstance(m, state.Owed)] == [
+            state.Owed(1, p.encode(late.message)),
+            state.Owed(2, p.encode(read.message)),
+        ]
+        session.performer.waiting.add(3)
+        owed = {m.op: m.data for m in state.save(session) if isinstance(m, state.Owed)}
+        assert sorted(owed) == [1, 2, 3] and b"stopped by its client" in owed[3]
+        session.stay()
+        assert list(session.replies) == [1, 2] and not session.moved
 
     asyncio.run(run())
 

@@ -43,7 +43,7 @@ def devices(several):
 
 @pytest.fixture
 def mesh(devices):
-    return weft.make_mesh((4, 2), ("x", "y"), devices=devices)
+    return weft.make_mesh((4, 2), ("x", "y"), (weft.sharding.AxisType.Auto,) * 2, devices=devices)
 
 
 def session_of(mesh):
@@ -109,6 +109,26 @@ def test_what_moves_between_devices_stays_there(mesh):
     assert back.devices() == {devices[7]} and there.devices() == {devices[5]}
     np.testing.assert_array_equal(back, big)
     np.testing.assert_array_equal(spread, big)
+
+
+def test_types_say_how_values_are_divided(mesh):
+    over = weft.make_mesh((4, 2), ("x", "y"), devices=mesh.flat_devices)
+    rows = NamedSharding(over, P("x"))
+    values = np.arange(64, dtype=np.float32).reshape(8, 8)
+    x = weft.device_put(values, NamedSharding(over, P("x", "y")))
+    total = weft.shard_map(lambda v: weft.lax.psum(v, "x"), mesh=over, out_specs=P(None, "y"))
+    for made, shown, want in (
+        (x, "float32[8@x,8@y]", values),
+        (weft.jit(lambda x: x.T * 2)(x), "float32[8@y,8@x]", values.T * 2),
+        (x.sum(0), "float32[8@y]", values.sum(0)),
+        (weft.jit(lambda x: weft.reshard(x + 1, rows))(x), "float32[8@x,8]", values + 1),
+        (jnp.dot(x, x, out_sharding=rows), "float32[8@x,8]", values @ values),
+        (total(x), "float32[2,8@y]", values.reshape(4, 2, 8).sum(0)),
+        (weft.device_put(x, over.flat_devices[5]), "float32[8,8]", values),
+        (jnp.stack(list(x)), "float32[8,8]", values),
+    ):
+        assert str(weft.typeof(made)) == shown
+        np.testing.assert_allclose(made, want, rtol=1e-6)
 
 
 def test_deleting(mesh):
@@ -202,7 +222,7 @@ def test_shard_map(mesh, name):
     got, slope = weft.jit(f(mesh))(X), weft.grad(lambda x: (f(mesh)(x) ** 2).sum())
     gradient = slope(weft.device_put(X, NamedSharding(mesh, P("x"))))
     assert got.sharding.spec == P("x")
-    cpu = weft.make_mesh((4, 2), ("x", "y"), devices=weft.devices("cpu"))
+    cpu = weft.make_mesh((4, 2), ("x", "y"), (weft.sharding.AxisType.Auto,) * 2, devices=weft.devices("cpu"))
     with weft.default_device(weft.devices("cpu")[0]):
         np.testing.assert_allclose(got, f(cpu)(X), rtol=1e-5)
         want = weft.grad(lambda x: (f(cpu)(x) ** 2).sum())(X)

@@ -19,6 +19,9 @@ PACKAGES = (weft, weft_remote, weft_wasm, weft_native)
 
 # Classes without a page, and why no program meets them.
 INTERNAL = {
+    "weft.api.refs.OutsideOfReference": "a ValueError, which pallas_call turns into one that names the block",
+    "weft.base.source_info.UnfilteredStackTrace": "the cause of an error, with the frames left out of its traceback",
+    "weft_native.executable.CompilationError": "a BackendError that is XLA's too; its page is BackendError's",
     "weft.compat.core.JaxprTypeError": "a name for libraries; what is raised is weft.errors.VerificationError",
     "weft.compat.linear_util.StoreException": "a name for libraries that fill stores of their own",
     "weft.symbolic.specialize.Unsolvable": "caught where sizes are solved for",

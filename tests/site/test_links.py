@@ -79,3 +79,16 @@ def test_a_broken_link_is_found(tmp_path):
     page.write_text("# One thing\n")
     assert broken(page, ["a.md", "a.md#one-thing", "https://example.org/"]) == []
     assert broken(page, ["b.md", "a.md#other"]) == ["b.md", "a.md#other"]
+
+
+def test_each_name_has_one_place_in_the_index(prepared):
+    """Sphinx warns of a second one, which ends the build."""
+    places: dict[str, list[str]] = {}
+    for page in [*prepared.glob("reference/*/*.rst"), *prepared.glob("errors/*.rst")]:
+        text = page.read_text()
+        module = re.search(r"^\.\. currentmodule:: (\S+)$", text, re.M)
+        name = re.search(r"^\.\. (?:auto)?\w+:: (\w+)(?:\(\))?$", text[module.end() :], re.M)
+        if ":no-index:" not in text:
+            places.setdefault(f"{module[1]}.{name[1]}", []).append(page.name)
+    assert len(places) > 1000
+    assert not {name: pages for name, pages in places.items() if len(pages) > 1}

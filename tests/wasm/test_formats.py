@@ -189,3 +189,19 @@ def test_arrays_of_them_move_like_others(name):
         u,
         i,
     )
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_long_expressions_are_cut(name):
+    """Each operation is rounded by many others, which nest: forty in one expression were too deep for the emitter."""
+
+    def chain(x):
+        for _ in range(40):
+            x = lax.sub(x, lax.rev(lax.mul(x, x), (0,)))
+        return x
+
+    x = np.array([0.5, 1, 2], dtype(name))
+    with weft.default_device(weft.devices("reference")[0]):
+        want = np.asarray(weft.jit(chain)(x))
+    with weft.default_device(weft.devices("wasm")[0]):
+        same_bits(weft.jit(chain)(x), want)

@@ -13,7 +13,7 @@ from weft.runtime.device import register_backend
 from weft.transforms.physical import lower_types
 from weft.transforms.stage import consts_as_args, stage_closed
 from weft_wasm.backends.wasm import WasmBackend
-from weft_wasm.passes.pipeline import verify_after
+from weft_wasm.passes.pipeline import verifying
 
 FLOATS = ("float32", "float64", "bfloat16", "float16")
 INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -24,7 +24,7 @@ TOLERANCE = {"float32": 2e-5, "float64": 1e-11, "bfloat16": 2e-2, "float16": 4e-
 def backend() -> WasmBackend:
     """One verifying backend for all tests, known to weft as "wasm"."""
     made = WasmBackend()
-    made.after = verify_after
+    made.after = verifying()
     register_backend(lambda: made, "wasm")
     return made
 

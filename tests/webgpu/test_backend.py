@@ -19,7 +19,6 @@ from weft_wasm.artifact import Artifact
 from weft_wasm.backends.cache import Programs
 from weft_wasm.backends.webgpu import check_dtypes
 
-pytestmark = pytest.mark.xdist_group("webgpu")
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 
 

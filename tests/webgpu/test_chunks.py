@@ -44,8 +44,6 @@ from weft_wasm.ir.traversal import walk
 from weft_wasm.ir.verify import verify
 from webgpu_harness import run_webgpu
 
-pytestmark = pytest.mark.xdist_group("webgpu")
-
 
 def cut(program: Program) -> Program:
     """The program with all its kernels cut, as the emitter cuts them."""

@@ -29,7 +29,6 @@ from weft_wasm.ir.traversal import walk
 from webgpu_harness import kernels, plan_of, run_webgpu
 
 gpu = pytest.mark.usefixtures("device")
-pytestmark = pytest.mark.xdist_group("webgpu")
 
 
 def summed(points: int, terms: int, kind: str = "reduce") -> Kernel:

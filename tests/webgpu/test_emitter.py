@@ -35,7 +35,6 @@ from weft_wasm.ir.nodes import (
 from webgpu_harness import device as make_device, kernels, plan_of, run_webgpu
 
 gpu = pytest.mark.usefixtures("device")
-pytestmark = pytest.mark.xdist_group("webgpu")
 
 
 def over(n, body) -> For:

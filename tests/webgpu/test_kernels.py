@@ -29,7 +29,7 @@ from weft_wasm.ir.nodes import (
 from weft_wasm.routines.sort_parallel import sort_parallel
 from webgpu_harness import SUPPORTED, kernels, run_webgpu
 
-pytestmark = [pytest.mark.usefixtures("device"), pytest.mark.xdist_group("webgpu")]
+pytestmark = pytest.mark.usefixtures("device")
 
 
 @pytest.fixture(autouse=True)

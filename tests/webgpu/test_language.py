@@ -13,7 +13,7 @@ from test_elementwise import *  # noqa: F403
 from test_structure import *  # noqa: F403
 from weft_wasm.lower.types import LoweringError
 
-pytestmark = [pytest.mark.xdist_group("webgpu"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def wide(x) -> bool:

@@ -12,8 +12,6 @@ from weft_wasm.emit_wgsl.legalize import legalize
 from weft_wasm.emit_wgsl.shader import WgslError
 from weft_wasm.passes.buffers import plan
 
-pytestmark = pytest.mark.xdist_group("webgpu")
-
 
 @pytest.mark.parametrize("name", CASES)
 def test_webgpu(name, device):

@@ -53,7 +53,11 @@ MODULES = {
     "weft.ffi": "Compiled functions of one's own",
     "weft.dtypes": "Types of elements",
     "weft.stages": "Programs between tracing and running",
+    "weft.memory": "Memories of devices",
+    "weft.experimental.checkpoints": "Checkpoints of training runs",
+    "weft.experimental.layout": "The order of axes in memory",
     "weft.experimental.checkify": "Checks inside of programs",
+    "weft.experimental.pallas": "Kernels of one's own",
     "weft.experimental.sparse": "Sparse arrays",
     "weft.experimental.jet": "Taylor series",
     "weft.experimental.ode": "Differential equations",
@@ -162,6 +166,7 @@ ERRORS = (
     "weft.serialization.portable",
     "weft.serialization.binary",
     "weft.experimental.checkify",
+    "weft.experimental.checkpoints",
     "weft.experimental.multihost_utils",
     "weft.experimental.sparse.base",
     "weft_remote.errors",
@@ -214,6 +219,7 @@ def errors(target: pathlib.Path) -> None:
             page += [f".. exception:: {name}", "", textwrap.indent(described_here(OwnRuntimeError), "   "), ""]
         else:
             page += [f".. autoexception:: {name}()", "   :show-inheritance:", ""]
+            _described.add(id(getattr(importlib.import_module(module), name)))
         # classes of the core have the short addresses
         file = f"{module.rpartition('.')[2]}.{name}" if (target / f"{name}.rst").exists() else name
         (target / f"{file}.rst").write_text("\n".join(page))
@@ -284,8 +290,8 @@ def main(target: pathlib.Path, whole: bool) -> None:
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(ROOT / "docs" / "site", target)
     shutil.copy(ROOT / "web" / "favicon.svg", target / "_static")
+    errors(target / "errors")  # before the reference: what has a page here is not indexed there
     reference(target / "reference", whole)
-    errors(target / "errors")
     gallery(target / "gallery")
     copied(target)
 

@@ -5,8 +5,6 @@ they are neither downloaded nor compared. `compile_archive` is called from compi
 """
 
 import ast
-import base64
-import hashlib
 import zipfile
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -43,11 +41,6 @@ def without_indentation(text: str) -> str:
     return names["__doc__"]
 
 
-def record_line(name: str, data: bytes) -> str:
-    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-    return f"{name},sha256={digest},{len(data)}\n"
-
-
 def module_name(name: str) -> str:
     """The module whose source or bytecode an archive keeps as `name`."""
     return name.removesuffix("c").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
@@ -65,7 +58,8 @@ def compile_archive(
 ) -> tuple[int, list[str], list[str]]:
     """Rewrites the archive `source` as two: `later_target` holds what patterns of `later` name, `target` the rest.
 
-    `prefix` goes before the file names that tracebacks show. A wheel's RECORD lists the files of both. If `mark` is
+    `prefix` goes before the file names that tracebacks show. A wheel's RECORD lists the files of both, without
+    their hashes, which no compression makes smaller. If `mark` is
     given, it stands for docstrings in both, with a number in place of its braces.
 
     Returns:
@@ -96,7 +90,7 @@ def compile_archive(
                 data = compile_module(name, tree, prefix, optimize)
                 name += "c"
                 modules += 1
-            record.append(record_line(name, data))
+            record.append(f"{name},,\n")
             new.writestr(zipfile.ZipInfo(name, DATE), data, zipfile.ZIP_DEFLATED)
         if record_name:
             text = "".join(record) + f"{record_name},,\n"

@@ -10,6 +10,7 @@ import numpy as np
 import jaxlib._jax as _jax
 from jaxlib import xla_client as xc
 from weft.base import dtypes, source_info
+from weft.base.layout import Format
 from weft.base.avals import ShapedArray
 from weft.runtime.array import register_array_class
 from weft.runtime.guards import DELETED, deleted
@@ -31,6 +32,7 @@ OWN = (
     "device",
     "devices",
     "sharding",
+    "format",
     "committed",
     "_host",
     "_live",
@@ -122,6 +124,18 @@ def _copied(array):
     )[0]
 
 
+def _shards(self) -> list:
+    if self.is_deleted():
+        raise deleted(self)
+    return placing.shards(self)
+
+
+def _global_shards(self) -> list:
+    if self.is_deleted():
+        raise deleted(self)
+    return placing.global_shards(self)
+
+
 _DLPACK_DEVICES = {"cpu": 1, "gpu": 2, "cuda": 2, "rocm": 10}
 
 
@@ -148,9 +162,10 @@ def install() -> None:
     cls.itemsize = property(lambda self: dtypes.itemsize(self.aval.dtype))
     cls.nbytes = property(lambda self: self.aval.size * dtypes.itemsize(self.aval.dtype))
     cls.sharding = property(lambda self: placing.from_xla(self._sharding))
+    cls.format = property(lambda self: Format(placing.layout_of(self), self.sharding))
     cls.committed = property(attrgetter("_committed"))
     cls.device, cls.devices = property(_device), _devices
-    cls.addressable_shards, cls.global_shards = property(placing.shards), property(placing.global_shards)
+    cls.addressable_shards, cls.global_shards = property(_shards), property(_global_shards)
     cls.is_fully_addressable = property(
         lambda self: type(self._sharding) is _SINGLE or placing.from_xla(self._sharding).is_fully_addressable
     )

@@ -23,8 +23,10 @@ from weft.runtime.backend import Capabilities, CompileOptions, FastCall, Stored
 from weft.runtime.effects import effects_barrier
 from weft.runtime.guards import explained
 from weft.runtime.jit import clear_caches
-from weft.runtime.partition import Partition
-from weft.base.mesh import Sharding
+from weft.runtime.partition import Partition, place_in_force
+from weft.base.layout import Layout
+from weft.base.memory import DEVICE
+from weft.base.mesh import Sharding, SingleDeviceSharding
 
 from . import arrays, cache, cluster, compat, dispatch, executable, operators, profile
 from . import sharding as placing
@@ -63,6 +65,7 @@ class XlaBackend:
             array_type=ArrayImpl,
             spread=self.join,
             transfer=self.put,
+            relaid=self.relaid,
             live_arrays=self.live_arrays,
             memory_kinds=self.memory_kinds,
             guards_transfers=True,
@@ -187,9 +190,8 @@ class XlaBackend:
                         f"Received incompatible devices for jitted computation: arguments are committed to {found} and"
                         f" to {x.device}. Move one of them with weft.device_put."
                     )
-        if found is not None:
-            return found, True
-        return self.default_device(), False
+        where = place_in_force(found) or found
+        return (self.default_device(), False) if where is None else (where, True)
 
     # arrays ---------------------------------------------------------------------------------------------------------
 
@@ -197,12 +199,16 @@ class XlaBackend:
         """A host array or scalar (or an array of another device) as an array on `device`, or on several as a
         Sharding says.
         """
+        if type(value) is ArrayImpl and placing.is_whole_at(value, device):
+            return ArrayImpl(aval, placing.to_xla(device), [value], committed or value._committed, _skip_checks=True)
+        if placing.unusual and type(value) is ArrayImpl and not placing.layout_of(value).is_row_major:
+            value = self.relaid(value, Layout(tuple(range(value.ndim))))  # XLA's copies take the order of axes as usual
         if isinstance(device, Sharding):
             return self._spread(value, aval, device, committed)
         if cluster.joined is not None:
             cluster.check_mine(device)
         if type(value) is ArrayImpl:
-            return self._move(value, device, committed)
+            return self._move(value, aval, device, committed)
         host = np.asarray(value.val if type(value) is TypedScalar else value, dtype=aval.dtype)
         try:
             return xc.batched_device_put(
@@ -229,6 +235,8 @@ class XlaBackend:
         program.
         """
         value = value.val if type(value) is TypedScalar else value
+        if type(value) is ArrayImpl and placing.differ_in_memory(value._sharding, placing.to_xla(sharding)):
+            return placing.to_memory(value, sharding)
         if (
             type(value) is ArrayImpl
             and type(value._sharding) is not _ONE_DEVICE
@@ -242,15 +250,21 @@ class XlaBackend:
         """Arrays on the devices of a sharding, in their order, as the parts of one array."""
         return placing.join(aval, sharding, parts)
 
-    def _move(self, array, device, committed: bool):
+    def _move(self, array, aval: ShapedArray, device, committed: bool):
         if type(array._sharding) is not _ONE_DEVICE:
-            return self.put(array._host(), array.aval, device, committed)
+            return self.put(array._host(), aval, device, committed)
         if array.device.client is device.client:
+            if array._sharding._memory_kind not in (None, DEVICE):  # the same buffer would do for C++
+                array = placing.to_memory(array, SingleDeviceSharding(array.device, memory_kind=DEVICE))
             moved = xc.batched_copy_array_to_devices_with_sharding(
                 [array], [xc.DeviceList((device,))], [self.sharding(device)], [xc.ArrayCopySemantics.REUSE_INPUT]
             )[0]
             return moved if moved._committed == committed else self._with(moved, committed)
-        return self.put(array._host(), array.aval, device, committed)
+        return self.put(array._host(), aval, device, committed)
+
+    def relaid(self, array, layout: Layout):
+        """An array with its axes in another order in memory."""
+        return dispatch.relay(array, layout)
 
     def _with(self, array, committed: bool):
         """The same buffer, committed or not."""
@@ -271,7 +285,11 @@ class XlaBackend:
 
     def array(self, x, aval: ShapedArray, device):
         """`x` as an argument of a program on `device`."""
-        if type(x) is ArrayImpl and x.device == device:
+        if (
+            type(x) is ArrayImpl
+            and x.device == device
+            and (x._sharding._memory_kind in (None, DEVICE) or isinstance(device, Sharding))
+        ):
             return x
         if isinstance(x, KeyArray):
             x, aval = x.raw, array_type(physical(aval))

@@ -45,8 +45,8 @@ def _cuda_plugin() -> tuple[str, pathlib.Path]:
             return major, folder / "xla_cuda_plugin.so"
     release = ".".join(map(str, compat.RELEASE))
     raise BackendError(
-        "no CUDA plugin is installed. On a machine with an NVIDIA GPU: "
-        f"pip install jax-cuda13-plugin=={release} jax-cuda13-pjrt=={release}."
+        'no CUDA plugin is installed. On a machine with an NVIDIA GPU: pip install "weft[cuda13]", or for this jaxlib'
+        f' pip install "jax-cuda13-plugin[with-cuda]=={release}". `python -m weft.doctor` says what else is missing.'
     )
 
 
@@ -115,8 +115,8 @@ def cuda_client():
         )
     except (RuntimeError, ImportError) as e:
         raise BackendError(
-            f"the CUDA plugin is installed but gives no device: {e}. See whether `nvidia-smi` lists a GPU, and whether"
-            " the driver is new enough for the plugin."
+            f"the CUDA plugin is installed but gives no device: {e}. `python -m weft.doctor --only cuda` says whether"
+            " there is a GPU, and whether its driver and the plugin fit."
         ) from e
 
 
@@ -140,8 +140,8 @@ def tpu_client():
     """The client of libtpu."""
     if importlib.util.find_spec("libtpu") is None:
         raise BackendError(
-            "libtpu is not installed. On a TPU machine: pip install libtpu "
-            "(0.0.42.* for jaxlib 0.10.2, 0.0.50.* for 0.12)."
+            'libtpu is not installed. On a TPU machine: pip install "weft[tpu]" (libtpu 0.0.42.* for jaxlib 0.10.2,'
+            " 0.0.48.* for 0.11, 0.0.50.* for 0.12)."
         )
     libtpu = importlib.import_module("libtpu")
     try:

@@ -54,6 +54,18 @@ def from_dlpack(value, device):
     return _jax.dlpack_managed_tensor_to_buffer(value.__dlpack__(), device, None)
 
 
+# What functions of users raised that XLA has called while it compiled: it reports their text alone.
+failures: list[Exception] = []
+
+
+def cause_of(error: Exception) -> Exception | None:
+    """The exception of a user's function that XLA reports in an error, if it reports one."""
+    found = next((f for f in failures if f"{type(f).__name__}: {f}" in str(error)), None)
+    if found is not None:
+        failures.remove(found)
+    return found
+
+
 def portable_artifact(module) -> bytes:
     """The bytes of a StableHLO module that later releases of XLA read too."""
     stablehlo = importlib.import_module("jaxlib.mlir.dialects.stablehlo")  # MLIR's bindings take 40 ms to load

@@ -20,10 +20,12 @@ from weft.runtime.backend import CompileOptions, FastCall
 from weft.primitives.linear import copy_p
 from weft.runtime.dispatch import apply_by_compiling, executable_for, program_for, single_equation
 from weft.runtime.partition import Partition, place_of
-from weft.base.mesh import Sharding
+from weft.base.layout import Layout
+from weft.base.mesh import Mesh, NamedSharding, P, Sharding
 from weft.transforms.valueless import has_valueless
 
 from . import bootstrap
+from . import sharding as placing
 from .arrays import ArrayImpl
 from .executable import XlaExecutable
 
@@ -116,14 +118,18 @@ class FastEntry(NamedTuple):
     const_args: Sequence
 
 
-def fast_entry(out, executable: XlaExecutable, consts: Sequence = ()) -> FastEntry | None:
-    """The entry for calls like the one that returned `out`; None if such calls need Python."""
+def fast_entry(out, executable: XlaExecutable, consts: Sequence, usual: bool) -> FastEntry | None:
+    """The entry for calls like the one that returned `out`; None if such calls need Python. `usual` tells whether its
+    arguments were `all_usual`.
+    """
     leaves, treedef = registry.flatten(out)
     if (
         len(leaves) != len(executable.out_avals)
         or executable.effects
+        or executable.laid_out
         or any(type(x) is not ArrayImpl for x in leaves)
         or any(type(c) is not ArrayImpl for c in consts)
+        or not usual  # C++ would give the program a memory or a layout that it does not expect
     ):
         return None
     ins = [s for s, kept in zip(executable.in_shardings, executable.kept) if kept]
@@ -149,6 +155,21 @@ def exchange(backend, array, sharding: Sharding):
     return executable.execute([array])[0]
 
 
+def relay(array, layout: Layout):
+    """An array with its axes in another order in memory, on the same devices."""
+    closed = single_equation(copy_p, (array.aval,), {})
+    sharding = array.sharding
+    if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, Mesh):
+        mesh, where = sharding.mesh, sharding
+    else:
+        mesh = Mesh([array.device], ("d",))
+        where = NamedSharding(mesh, P())
+    place = Partition(where._devices(), (where,), (where,), mesh, (placing.layout_of(array),), (layout,))
+    executable, _ = executable_for(closed, place, "relay")
+    made = executable.execute([array])[0]
+    return ArrayImpl(array.aval, array._sharding, list(made._arrays), array._committed, _skip_checks=True)
+
+
 def jit(
     fun: Callable,
     miss: Callable,
@@ -168,10 +189,11 @@ def jit(
         if not missed:
             missed = True
             first(name)
+        usual = not placing.unusual or placing.all_usual(tree.tree_leaves((args, kwargs)))
         out, prepared = miss(*args, **kwargs)
         if prepared is None or type(prepared.executable) is not XlaExecutable or config.debug_nans or config.debug_infs:
             return out, None, False
-        return out, fast_entry(out, prepared.executable, prepared.consts), False
+        return out, fast_entry(out, prepared.executable, prepared.consts, usual), False
 
     call = _jax.pjit(
         name,
@@ -268,12 +290,13 @@ class Eager:
             jaxpr, consts = program_for(closed, device.platform)
             executable = backend.compile(jaxpr, device, CompileOptions(primitive.name))
             consts, places = [backend.put(c, get_aval(c), device, False) for c in consts], [device] * len(words)
+        usual = placing.all_usual(words)
         outs = executable.execute(
             [*consts, *[backend.array(x, get_aval(x), p) for x, p in zip(words, places)]], committed
         )
         made = [KeyArray(array_type(a), o) if dtypes.is_key(a.dtype) else o for a, o in zip(closed.out_avals, outs)]
         result = made if primitive.multiple_results else made[0]
-        return result, fast_entry(result, executable, consts), False
+        return result, fast_entry(result, executable, consts, usual), False
 
     def _array(self, x):
         """A host value in a form that C++ accepts; small numbers are put on the device once. None for other values, and

@@ -13,6 +13,7 @@ from weft.base.devices import addressable
 from weft.base.errors import BackendError, at_user_line, warn
 from weft.runtime.effects import started, wait_for_ordered
 from weft.runtime.partition import Partition
+from weft.base.layout import Layout
 from weft.base.mesh import NamedSharding, P
 
 from . import cache, compat
@@ -31,14 +32,20 @@ class XlaExecutable:
         self.name, self.device = name, device
         self.in_avals, self.out_avals = tuple(map(array_type, jaxpr.in_avals)), tuple(map(array_type, jaxpr.out_avals))
         self.kept, self.loaded = lowered.kept, loaded
-        self.in_shardings, self.out_shardings = _shardings(device, loaded, self.in_avals, self.out_avals)
+        self.in_shardings, self.out_shardings = _shardings(
+            device, loaded, self.in_avals, self.out_avals, lowered.memories
+        )
         self.spread = type(device) is Partition
+        self.layouts, self.out_layouts = _layouts(device, loaded, lowered.kept, len(self.in_avals))
         self.all_kept = all(lowered.kept)
         self.effects = jaxpr.effects
         # smaller than the module, and independent of its MLIR context
         self._bytecode = cache.bytecode(lowered.module)
         self._handlers = {
-            committed: [compat.result_handler(a, s, committed) for a, s in zip(self.out_avals, self.out_shardings)]
+            committed: [
+                compat.result_handler(placing.typed(a, placing.from_xla(s)), s, committed)
+                for a, s in zip(self.out_avals, self.out_shardings)
+            ]
             for committed in (False, True)
         }
         self._run = loaded.execute_sharded
@@ -47,6 +54,8 @@ class XlaExecutable:
         """Runs on arrays of this backend and returns at once. Results are committed to the device if an argument is."""
         if committed is None:
             committed = self.spread or any([a._committed for a in args])
+        if self.layouts or placing.unusual:
+            args = [x if kept is False else self.laid(x, i) for i, (x, kept) in enumerate(zip(args, self.kept))]
         if not self.all_kept:
             args = [a for a, kept in zip(args, self.kept) if kept]
         if self.effects:
@@ -55,6 +64,30 @@ class XlaExecutable:
             started(results.consume_token())
             return results.consume_with_handlers(self._handlers[committed])
         return self._run(args).consume_with_handlers(self._handlers[committed])
+
+    @property
+    def laid_out(self) -> bool:
+        """Whether arguments or results have other layouts than the usual one."""
+        return bool(self.layouts or self.out_layouts)
+
+    def laid(self, x: Any, i: int) -> Any:
+        """An argument in the layout that the program was compiled for. Raises ValueError for a committed one in
+        another.
+        """
+        found = placing.layout_of(x)
+        wanted = self.layouts[i] if self.layouts else None
+        if found.is_row_major if wanted is None else found.major_to_minor == wanted.major_to_minor:
+            return x
+        usual = Layout(tuple(range(x.ndim)))
+        if wanted is not None and x._committed and not found.is_row_major:
+            raise ValueError(
+                at_user_line(
+                    f"Layout passed to jit does not match the layout on the respective arg. Got jit layout: {wanted},"
+                    f" arg layout: {found} for arg type: {x.aval.str_short(short_dtypes=False)}. Move it with"
+                    " weft.device_put(x, Format(layout, x.sharding))."
+                )
+            )
+        return x.device.backend.relaid(x, usual if wanted is None else wanted)
 
     def as_text(self, stage: str | None = None) -> str:
         """The optimized HLO (`stage` None or "hlo") or the StableHLO that it was compiled from ("stablehlo")."""
@@ -85,13 +118,31 @@ class XlaExecutable:
         return {name: getattr(stats, name) for name in names}
 
 
-def _shardings(place, loaded, in_avals, out_avals) -> tuple[list, list]:
+def _layouts(place, loaded, kept: Sequence, count: int) -> tuple[tuple, tuple]:
+    """The layouts of arguments and results, which the compiler has chosen where the caller left it to it; empty for
+    the usual ones.
+    """
+    if type(place) is not Partition or not (place.in_layouts or place.out_layouts):
+        return (), ()
+    placing.unusual.append(True)
+    ins: list = [None] * count
+    if any(place.in_layouts):
+        chosen = iter(loaded.get_parameter_layouts())
+        ins = [placing.from_xla_layout(next(chosen)) if k else None for k in kept]
+    outs = [placing.from_xla_layout(x) for x in loaded.get_output_layouts()] if any(place.out_layouts) else []
+    return tuple(ins) if any(ins) else (), tuple(outs)
+
+
+def _shardings(place, loaded, in_avals, out_avals, kinds: Sequence) -> tuple[list, list]:
     """The shardings of arguments and results, as reported by C++. The compiler has chosen those that the caller left
     open.
     """
     if type(place) is not Partition:
         here = xc.SingleDeviceSharding(place)
-        return [here] * len(in_avals), [here] * len(out_avals)
+        if any(kinds):
+            placing.unusual.append(True)
+        outs = [here if kind is None else xc.SingleDeviceSharding(place, memory_kind=kind) for kind in kinds]
+        return [here] * len(in_avals), outs
     chosen = loaded.get_output_shardings() if len(place.devices) > 1 and any(s is None for s in place.outs) else ()
     outs = []
     for i, (sharding, aval) in enumerate(zip(place.outs, out_avals)):
@@ -106,6 +157,8 @@ def _shardings(place, loaded, in_avals, out_avals) -> tuple[list, list]:
                     f"XLA chose a layout {hlo} for result {i} that the axes of {place.mesh} can't say; name the"
                     " result's sharding with out_shardings."
                 )
+        if kinds[i] is not None and sharding._memory_kind != kinds[i]:
+            sharding = sharding.with_memory_kind(kinds[i])
         outs.append(placing.to_xla(sharding))
     return [placing.to_xla(s) for s in place.ins], outs
 
@@ -144,11 +197,15 @@ def _bound(callbacks: Sequence, device) -> list:
     return [functools.partial(function, cpu) for function in callbacks]
 
 
+class CompilationError(BackendError, _jax.JaxRuntimeError):
+    """XLA did not compile a program: it lacks what the program uses, or an option that it was given."""
+
+
 def compile_lowered(
     client, jaxpr: Jaxpr, lowered, device, name: str, options: Sequence = (), slot: cache.Slot | None = None
 ) -> XlaExecutable:
     """Compiles a lowered program; with a `slot`, whoever gave it keeps the executable, not the compile cache. An error
-    of XLA becomes a BackendError.
+    of XLA becomes a CompilationError.
     """
     if lowered.unusable:
         warn(
@@ -165,5 +222,8 @@ def compile_lowered(
             else:
                 loaded = cache.compile_into(slot, client, lowered, devices, chosen, callbacks)
     except _jax.JaxRuntimeError as e:
-        raise BackendError(f"XLA could not compile {name!r}: {e}") from e
+        cause = compat.cause_of(e)
+        if cause is not None:
+            raise cause from None
+        raise CompilationError(f"XLA could not compile {name!r}: {e}") from e
     return XlaExecutable(jaxpr, device, lowered, loaded, name)

@@ -19,6 +19,7 @@ from weft.runtime.partition import place_of
 from weft.base.mesh import Sharding
 from weft.transforms.stage import consts_as_args, stage
 
+from . import sharding as placing
 from .arrays import ArrayImpl
 from .dispatch import fast_entry, registry
 
@@ -105,7 +106,7 @@ def _fast(backend, name: str, method, cache):
         executable = backend.compile(consts_as_args(jaxpr), device, CompileOptions(name.strip("_")))
         consts = [backend.put(c, get_aval(c), device, False) for c in consts]
         (out,) = executable.execute([*consts, *[backend.array(x, a, device) for x, a in zip(args, avals)]], committed)
-        return out, fast_entry(out, executable, consts), False
+        return out, fast_entry(out, executable, consts, placing.all_usual(args)), False
 
     def spread(closed, args, where):
         place = place_of(closed, args, where)
@@ -113,7 +114,7 @@ def _fast(backend, name: str, method, cache):
         (out,) = executable.execute(
             [*consts, *[backend.array(x, a, p) for x, a, p in zip(args, closed.in_avals, place.ins)]]
         )
-        return out, fast_entry(out, executable, consts), False
+        return out, fast_entry(out, executable, consts, placing.all_usual(args)), False
 
     call = _jax.pjit(name, method, miss, [], [], name, registry, backend.shard_arg, cache)
 

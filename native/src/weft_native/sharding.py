@@ -10,8 +10,22 @@ from weft.base.annotations import override
 from weft.core.trace import is_array
 from weft.base.devices import addressable
 from weft.base.errors import BackendError, at_user_line
+from weft.base.layout import Layout
+from weft.base.memory import DEVICE
 from weft.primitives.shape import slice_p
-from weft.base.mesh import AbstractMesh, Mesh, NamedSharding, P, Shard, Sharding, SingleDeviceSharding
+from weft.runtime.guards import deleted
+from weft.runtime.partition import off_mesh
+from weft.base.mesh import (
+    AbstractMesh,
+    Mesh,
+    NamedSharding,
+    P,
+    Sharding,
+    SingleDeviceSharding,
+    type_of_sharding,
+)
+from weft.base.shard import Shard
+from weft.core.shardings import with_placed
 
 from . import cluster, compat
 
@@ -37,6 +51,8 @@ class _Grid:
         return hash(self.mesh)
 
 
+# Whether there may be arrays in another memory than their devices' own, or in another layout: not empty then.
+unusual: list = []
 _grids: dict = {}
 _to_xla: dict = {}  # our shardings -> C++ objects
 _from_xla: dict = {}  # and back
@@ -59,6 +75,8 @@ def to_xla(sharding: Sharding):
         raise BackendError(
             f"XLA has no arrays on a {type(sharding).__name__}; use a NamedSharding or a SingleDeviceSharding."
         )
+    if sharding.memory_kind != DEVICE:
+        unusual.append(True)
     _to_xla[sharding], _from_xla[made] = made, sharding
     return made
 
@@ -132,6 +150,7 @@ def put(value: Any, aval, sharding: Sharding, committed: bool = True):
     processes, those processes fill theirs.
     """
     made, places = to_xla(sharding), sharding.addressable_devices_indices_map(aval.shape)
+    aval = typed(aval, sharding)
     devices, indices = list(places), list(places.values())
     if not devices:
         raise BackendError(
@@ -163,7 +182,8 @@ def _part(array, index: tuple):
         return array
     starts = tuple(s.start or 0 for s in index)
     limits = tuple(n if s.stop is None else s.stop for s, n in zip(index, array.shape))
-    return slice_p.bind(array, start_indices=starts, limit_indices=limits, strides=None)
+    with off_mesh():  # of which this is one device
+        return slice_p.bind(array, start_indices=starts, limit_indices=limits, strides=None)
 
 
 def assemble(array) -> np.ndarray:
@@ -224,9 +244,71 @@ def global_shards(array) -> list:
     return [here[d] if d in here else Shard(d, sharding, array.aval.shape) for d in sharding._devices()]
 
 
+def differ_in_memory(one, other) -> bool:
+    """Whether two C++ shardings are the same but for the kind of memory."""
+    kinds = [s._memory_kind or DEVICE for s in (one, other)]
+    return kinds[0] != kinds[1] and from_xla(one).with_memory_kind(kinds[1]) == from_xla(other)
+
+
+def is_whole_at(array, sharding) -> bool:
+    """Whether an array on one device is there already as a sharding over a mesh of this device says."""
+    made = array._sharding
+    return (
+        isinstance(sharding, NamedSharding)
+        and type(made) is xc.SingleDeviceSharding
+        and sharding._devices() == (made._device,)
+        and (made._memory_kind or DEVICE) == sharding.memory_kind
+    )
+
+
+def to_memory(array, sharding: Sharding):
+    """An array in another memory of its devices."""
+    devices = xc.DeviceList(addressable(sharding._devices()))
+    made = to_xla(sharding)
+    return xc.batched_copy_array_to_devices_with_sharding(
+        [array], [devices], [made], [xc.ArrayCopySemantics.ALWAYS_COPY]
+    )[0]
+
+
+def layout_of(array) -> Layout:
+    """The order of an array's axes in memory."""
+    if array.is_deleted():  # C++ would crash
+        raise deleted(array)
+    return from_xla_layout(array._pjrt_layout)
+
+
+def from_xla_layout(found) -> Layout:
+    """Our layout for that of PJRT."""
+    made = found._xla_layout()
+    bits = getattr(made, "element_size_in_bits", 0)
+    return Layout(
+        tuple(made.minor_to_major()[::-1]), tuple(map(tuple, made.tiling())), bits() if callable(bits) else bits
+    )
+
+
+def all_usual(values: Sequence) -> bool:
+    """Whether arrays are as programs take them unless they say otherwise: in their devices' own memory, row by row. Ask
+    before a program has taken them: C++ knows no layout of an array that is deleted.
+    """
+    return not unusual or all(
+        [
+            type(x) is not ArrayImpl
+            or x.is_deleted()
+            or x._sharding._memory_kind in (None, DEVICE)
+            and layout_of(x).is_row_major
+            for x in values
+        ]
+    )
+
+
 def join(aval, sharding: Sharding, parts: Sequence):
     """Arrays, one on each device, as the parts of one array."""
-    return ArrayImpl(aval, to_xla(sharding), list(parts), True, _skip_checks=True)
+    return ArrayImpl(typed(aval, sharding), to_xla(sharding), list(parts), True, _skip_checks=True)
+
+
+def typed(aval, sharding: Sharding):
+    """The type of an array that lies as a sharding says."""
+    return with_placed(aval, type_of_sharding(sharding, len(aval.shape)))
 
 
 def _hlo_sharding(made: xc.NamedSharding, ndim: int) -> xc.HloSharding:

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
 
 def composite(m: Maker) -> None:
-    """Which has neither derivatives nor a batched form of its own."""
+    """Or a function whose partition is its author's: both have neither derivatives nor a batched form of their own."""
     v = m.still(m.within(m.value("f"), 4.0))
-    inner = "lax.composite(lambda x: lax.sin(x) + 1.0, 'my.wave')"
+    inner = m.rng.choice(
+        ("lax.composite(lambda x: lax.sin(x) + 1.0, 'my.wave')", "divided(lambda x: lax.sin(x) + 1.0)")
+    )
     m.emit(f"weft.custom_batching.sequential_vmap({inner})({{0}})", v, type=v.type, bound=2.0)
 
 
@@ -51,7 +53,7 @@ def sunk(m: Maker) -> None:
     """What must not be left out, is checked, or comes after something else."""
     v = m.value("fiub")
     way = m.rng.choice(
-        ["(lax.dce_sink({0}), {0})[1]", "(lax.after_all(lax.create_token({0})), {0})[1]", "checked({0})"]
+        ["(lax.dce_sink({0}), {0})[1]", "(lax.after_all(lax.create_token({0})), {0})[1]", "checked({0})", "worded({0})"]
     )
     m.emit(way, v, type=v.type, bound=v.bound)
 
@@ -76,10 +78,25 @@ def solution_with_pivots(m: Maker) -> None:
         m.emit(f"householder({text}, swap=True)[2]", v, type=Type("int32", (2, columns)))
 
 
+def kernel(m: Maker) -> None:
+    """Written over blocks of some rows, which has no derivatives in reverse."""
+    v = m.still(m.within(m.value("fiu", least=1), 4.0))
+    n = v.type.shape[0]
+    if not v.type.size:
+        return
+    rows = m.rng.choice([k for k in range(1, n + 1) if n % k == 0])
+    if v.type.rank > 1 and m.chance(0.4):
+        m.emit(f"sum_of_blocks({{0}}, {rows})", v, type=v.type.shaped(*v.type.shape[1:]), bound=n * v.bound)
+    else:
+        body = m.rng.choice(("x * 2 + x", "x[::-1]", "x + i.astype(x.dtype)", "lax.max(x, x[:1])"))
+        m.emit(f"over_blocks(lambda x, i: {body}, {{0}}, {rows})", v, type=v.type, bound=3 * v.bound + n)
+
+
 FAMILIES = {
     "composite": Family(composite, 0.15, portable=False),
     "custom_vmap": Family(custom_vmap, 0.4),
     "exported": Family(exported, 0.15),
+    "kernel": Family(kernel, 0.2),
     "linear_call": Family(linear_call, 0.2),
     "sunk": Family(sunk, 0.3, portable=False),
     "dense": Family(dense, 0.15, portable=False),

@@ -14,7 +14,8 @@ def placed(m: Maker) -> None:
     v = m.value("fiub")
     ways = ["weft.device_put({0}, device())", "in_memory({0})"]
     if v.type.rank:
-        ways += ["weft.device_put({0}, by_rows())", "lax.with_sharding_constraint({0}, by_rows())"]
+        ways += ["weft.device_put({0}, by_rows())", "lax.with_sharding_constraint({0}, by_rows())", "resharded({0})"]
+    ways += [f"laid_out({{0}}, {m.rng.sample(range(v.type.rank), v.type.rank)})", "alike({0}, {0})"]
     m.emit(m.rng.choice(ways), v, type=v.type, bound=v.bound)
 
 

@@ -628,19 +628,25 @@ class Performer:
         self.session.tell(self.session.reply, op, reply)
 
     def _fail(self, op: int, failed: Failed) -> None:
-        self._reply(op, Answer(p.Error(op, failed.origin, failed.error, failed.message)))
+        self._reply(op, failed.reply(op))
+
+    def _have_read(self, op: int, reply: Answer | Transfer) -> None:
+        """Replies to what the waiter has read, in the event loop: in one step, so that a session that moves owes this
+        reply or the news that it was stopped, never both or none.
+        """
+        self.waiting.discard(op)
+        self.session.reply(op, reply)
 
     def _later(self, op: int, values: Sequence[Stored], work: Callable[[], Answer | Transfer]) -> None:
         """Replies to `op` with the result of `work` on arrays, in the thread that may wait for them."""
 
         def run() -> None:
+            reply: Answer | Transfer
             try:
                 reply = work()
             except Exception as e:
-                self._fail(op, self.failed(op, e))
-            else:
-                self._reply(op, reply)
-            self.session.tell(self.waiting.discard, op)
+                reply = self.failed(op, e).reply(op)
+            self.session.tell(self._have_read, op, reply)
 
         if threading.get_ident() == self.loop_thread and all([finished(x.array) for x in values]):
             run()  # there is nothing to wait for

@@ -165,8 +165,14 @@ class HostSession:
         self.replies.pop(op, None)
 
     def reply(self, op: int, reply: Answer | Transfer) -> None:
-        """Sends a reply, and keeps it until the client has settled it."""
-        if self.end is not None or self.moved:
+        """Sends a reply, and keeps it until the client has settled it.
+
+        One that comes while the session moves goes along with it, or is sent when the session stays.
+        """
+        if self.end is not None:
+            return
+        if self.moved:
+            self.replies[op] = reply
             return
         if len(self.replies) >= self.limits.replies:
             self.fail(LimitError(f"{self.limits.replies} replies wait for the client to take them."))

@@ -148,21 +148,24 @@ def save(session: HostSession) -> Iterator[Message]:
         yield from _value(performer, handle, value)
     for incoming in list(performer.store.arrays.values()):
         yield from _array(incoming.message, memoryview(incoming.data))
-    for op in list(performer.waiting):
-        yield Owed(op, p.encode(p.Error(op, op, "BackendError", STOPPED)))
+    waiting = list(performer.waiting)  # before the replies: what is read meanwhile is owed as a reply
+    replies = session.replies.copy()
+    for op in waiting:
+        if op not in replies:
+            yield Owed(op, p.encode(p.Error(op, op, "BackendError", STOPPED)))
     if isinstance(current, p.Execution):
         yield from [Failure(h, current.op, "BackendError", STOPPED) for h in current.results if h not in defined]
-        answered = current.op in session.replies or current.op in performer.waiting
+        answered = current.op in replies or current.op in waiting
         if not isinstance(current, p.Execute) and not answered:
             yield Owed(current.op, p.encode(p.Error(current.op, current.op, "BackendError", STOPPED)))
     elif isinstance(current, (p.Compile, p.CompileSpread)) and current.handle not in defined:
         yield Said(p.encode(current))
-    for op, reply in list(session.replies.items()):
+    for op, reply in replies.items():
         yield from _owed(op, reply)
     for answer in list(session.reports.unconfirmed.values()):
         yield Report(p.encode(answer.message))
-    for waiting, _ in list(performer.queue):
-        yield Next(p.encode(waiting))
+    for operation, _ in list(performer.queue):
+        yield Next(p.encode(operation))
     yield Whole()
 
 

@@ -37,6 +37,10 @@ class Failed(NamedTuple):
     error: str
     message: str
 
+    def reply(self, op: int) -> Answer:
+        """What `op`, which needed the result, is answered."""
+        return Answer(p.Error(op, self.origin, self.error, self.message))
+
 
 class Incoming(Generic[M]):
     """An array or program whose bytes have not all arrived. Memory is taken for those that have."""

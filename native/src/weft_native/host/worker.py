@@ -263,12 +263,13 @@ class Worker:
         self._keep(self._saved(session, file, message.wait))
 
     async def _saved(self, session: HostSession, file: BinaryIO, wait: bool) -> None:
-        def run() -> None:
+        def write() -> None:
             with contextlib.suppress(OSError), file:  # if nobody reads it, the client is told that the session is lost
-                session.performer.park(PARK_SECONDS)
                 state.write(state.save(session), file)
 
-        await asyncio.to_thread(run)
+        # two steps: what the thread has told the event loop before it stopped, its last replies, comes between them
+        await asyncio.to_thread(session.performer.park, PARK_SECONDS)
+        await asyncio.to_thread(write)
         if not wait:
             self._moved(Moved(session.id, True))
 

@@ -40,6 +40,23 @@ def _dce_sink(b, ins, outs, *operands, prevent_mlir_dce):
     return []
 
 
+@rule("layout_constraint")
+def _layout_constraint(b, ins, outs, x, *, layout):
+    order = np.array(layout.major_to_minor[::-1], np.int64)
+    stored = dense_ints(order, ir.RankedTensorType.get((len(order),), ir.IndexType.get()))
+    return b.op(
+        "stablehlo.custom_call",
+        [x],
+        b.type(outs[0]),
+        {
+            "call_target_name": ir.StringAttr.get("LayoutConstraint"),
+            "backend_config": ir.StringAttr.get(""),
+            "operand_layouts": ir.ArrayAttr.get([stored]),
+            "result_layouts": ir.ArrayAttr.get([stored]),
+        },
+    )
+
+
 @rule("create_token")
 def _create_token(b, ins, outs):
     return b.op("stablehlo.create_token", [], b.type(outs[0]))

@@ -41,6 +41,11 @@ def replicas(axes: Sequence[Axis]) -> Members:
     return Members(tuple(a.size for a in axes), tuple((a.name, i) for i, a in enumerate(axes)), None)
 
 
+def partitions(mesh: Mesh) -> Members:
+    """The members of a program that is one device's part on a mesh."""
+    return Members(mesh.axis_sizes, tuple((name, i) for i, name in enumerate(mesh.axis_names)), mesh)
+
+
 # shardings -----------------------------------------------------------------------------------------------------------
 
 
@@ -86,6 +91,15 @@ def _constraint(b, ins, outs, x, *, sharding, **_):
     return b.op(
         "sdy.sharding_constraint", [x], b.type(outs[0]), {"sharding": sharding_attr(b, sharding, len(outs[0].shape))}
     )
+
+
+@rule("shard_alike")
+def _shard_alike(b, ins, outs, x, y):
+    if b.partitions and len(b.partitions.devices) > 1:
+        group = b.groups = b.groups + 1
+        for value in (x, y):
+            b.ops("sdy.sharding_group", [value], [], {"group_id": b.int_attr(group - 1, 64)})
+    return [x, y]
 
 
 @rule("transfer")

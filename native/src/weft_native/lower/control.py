@@ -35,12 +35,17 @@ def _remat(b, ins, outs, *args, jaxpr, differentiated=False, prevent_cse=True, *
 
 @rule("device_put")
 def _to_memory(b, ins, outs, x, *, memory):
+    return to_memory(b, x, memory)
+
+
+def to_memory(b, x, memory: str):
+    """A value in another memory of its device, for the compiler to move."""
     if b.platform == "cpu":  # all its memory is the host's
         return x
     return b.op(
         "stablehlo.custom_call",
         [x],
-        b.type(outs[0]),
+        x.type,
         {
             "call_target_name": b.attr('"annotate_device_placement"'),
             "backend_config": b.attr('""'),

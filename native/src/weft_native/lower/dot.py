@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from jaxlib.mlir import ir
 from weft.base import dtypes
-from weft.primitives.dot import DotAlgorithm, DotAlgorithmPreset
+from weft.primitives.dot import DotAlgorithm, DotAlgorithmPreset, factor_dtype
 
 from .registry import rule
 
@@ -140,16 +140,11 @@ def _dot_general(
         wide = max((a.dtype for a in ins), key=dtypes.bits)
         x, y = (v if a.dtype == wide else b.convert(v, a.shape, wide) for v, a in zip((x, y), ins))
         ins = [a.update(dtype=wide) for a in ins]
+    first = factor_dtype(ins[0].dtype, ins[1].dtype, out.dtype, precision)
+    if first is not None:
+        x, y = (v if a.dtype == first else b.convert(v, a.shape, first) for v, a in zip((x, y), ins))
+        ins = [a.update(dtype=first) for a in ins]
     real = not dtypes.is_complex(out.dtype) and any(dtypes.is_complex(a.dtype) for a in ins)
-    if (
-        not dtypes.is_bool(out.dtype)
-        and not real
-        and ins[0].dtype != ins[1].dtype
-        and (dtypes.is_complex(out.dtype) or not (dtypes.is_float(ins[0].dtype) and dtypes.is_float(ins[1].dtype)))
-    ):
-        # only products of two float types are XLA's own; the rest is converted first
-        x = x if ins[0].dtype == out.dtype else b.convert(x, ins[0].shape, out.dtype)
-        y = y if ins[1].dtype == out.dtype else b.convert(y, ins[1].shape, out.dtype)
     numbers = b.attr(
         f"#stablehlo.dot<lhs_batching_dimensions = {_list(xb)}, rhs_batching_dimensions = {_list(yb)}, "
         f"lhs_contracting_dimensions = {_list(xc)}, rhs_contracting_dimensions = {_list(yc)}>"

@@ -9,6 +9,7 @@ from weft.base.avals import shaped
 from weft.primitives.gather import GatherScatterMode, gather_fill
 from weft.primitives.positions import holding
 
+from .aliasing import apart
 from .reduce import _MONOIDS, combine
 from .registry import rule
 
@@ -17,7 +18,7 @@ from .registry import rule
 def _dynamic_slice(b, ins, outs, x, *starts, slice_sizes):
     return b.op(
         "stablehlo.dynamic_slice",
-        [x, *_same_type(b, starts, ins[1:], ins[0].shape)],
+        [x, *_starts(b, starts, ins[1:], ins[0].shape, slice_sizes)],
         b.type(outs[0]),
         {"slice_sizes": b.i64s(slice_sizes)},
     )
@@ -26,7 +27,9 @@ def _dynamic_slice(b, ins, outs, x, *starts, slice_sizes):
 @rule("dynamic_update_slice")
 def _dynamic_update_slice(b, ins, outs, x, update, *starts):
     return b.op(
-        "stablehlo.dynamic_update_slice", [x, update, *_same_type(b, starts, ins[2:], ins[0].shape)], b.type(outs[0])
+        "stablehlo.dynamic_update_slice",
+        [apart(b, x, update, ins[0]), update, *_starts(b, starts, ins[2:], ins[0].shape, ins[1].shape)],
+        b.type(outs[0]),
     )
 
 
@@ -37,15 +40,25 @@ def _counting(dtype, shape):
     return holding(dtype if dtypes.bits(dtype) >= 8 else dtypes.int32, *shape)
 
 
-def _same_type(b, starts, avals, shape):
-    """Start indices must be of one type: the widest of mixed ones, or one that holds both signed and unsigned
-    numbers.
+def _starts(b, starts, avals, shape, sizes):
+    """Start indices within bounds, of one type: the widest, since all are signed or all unsigned. Of two equally wide
+    the unsigned one: the other was narrow and unsigned too.
+
+    XLA clamps start indices as well, but it adds those of a slice of a slice before it does: the first slice then
+    begins elsewhere.
     """
-    kinds = {_counting(a.dtype, shape) for a in avals}
-    wide = max(kinds, key=dtypes.bits, default=None)
-    if len({dtypes.is_signed(dt) for dt in kinds if dtypes.bits(dt) == dtypes.bits(wide)}) > 1:
-        wide = dtypes.int64
-    return [s if a.dtype == wide else b.convert(s, (), wide) for s, a in zip(starts, avals)]
+    kinds = [_counting(a.dtype, shape) for a in avals]
+    wide = max(kinds, key=lambda dt: (dtypes.bits(dt), dtypes.is_unsigned(dt)), default=None)
+    limits = [n - size for n, size in zip(shape, sizes)]
+    return [_start(b, s, a.dtype, wide, limit) for s, a, limit in zip(starts, avals, limits)]
+
+
+def _start(b, start, dtype, wide, limit):
+    if limit == 0:
+        return b.splat(0, wide)
+    if dtype != wide:
+        start = b.convert(start, (), wide)
+    return b.op("stablehlo.clamp", [b.splat(0, wide), start, b.splat(limit, wide)], b.tensor((), wide))
 
 
 def _indices(b, indices, aval, shape):
@@ -105,7 +118,10 @@ def _gather(
         f" start_indices_batching_dims = {_list(dn.start_indices_batching_dims)}, start_index_map ="
         f" {_list(dn.start_index_map)}, index_vector_dim = {len(index.shape) - 1}>"
     )
-    # XLA's gather clips indices out of bounds, which CLIP requires. With PROMISE_IN_BOUNDS there are none.
+    limits = _limits(operand.shape, slice_sizes, dn.start_index_map, index.dtype)
+    if mode == GatherScatterMode.CLIP:  # XLA's gather does so too, but where it becomes a dynamic slice, see _starts
+        indices = _clipped(b, indices, index, limits)
+    # With PROMISE_IN_BOUNDS none is out of bounds.
     made = b.op(
         "stablehlo.gather",
         [x, indices],
@@ -118,7 +134,6 @@ def _gather(
     )
     if mode != GatherScatterMode.FILL_OR_DROP:
         return made
-    limits = _limits(operand.shape, slice_sizes, dn.start_index_map, index.dtype)
     inside = _in_bounds(b, indices, index, limits)
     batch = [d for d in range(len(out.shape)) if d not in dn.offset_dims]
     inside = b.broadcast(inside, batch, out.shape, dtypes.bool_)
@@ -177,7 +192,7 @@ def _scatter(joined):
         # XLA's scatter drops updates out of bounds, which FILL_OR_DROP requires.
         made = b.ops(
             "stablehlo.scatter",
-            [x, indices, updates],
+            [apart(b, x, updates, operand), indices, updates],
             [b.type(operand)],
             {
                 "scatter_dimension_numbers": numbers,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
-from typing import Any, Callable, NamedTuple, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 from jaxlib.mlir import ir
@@ -14,7 +15,10 @@ from weft.core.effects import any_ordered
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar
 from weft.core.primitive import exact
 from weft.base.errors import BackendError
-from weft.base.mesh import NamedSharding, P, SingleDeviceSharding
+from weft.base.layout import Layout
+from weft.base.memory import DEVICE
+from weft.base.mesh import Mesh, NamedSharding, P, SingleDeviceSharding
+from weft.runtime.partition import memories
 from weft.transforms.dce import live
 from weft.transforms.stage import decomposition
 
@@ -31,11 +35,14 @@ from . import (  # noqa: F401
     inspection,
     index,
     linalg,
+    partitioning,
     random,
     reduce,
     shape,
     sort,
 )
+from . import aliasing
+from .attributes import frontend_attributes
 from .builder import Builder, Dialects, dialects
 from .registry import broadcasting, rules
 
@@ -49,6 +56,7 @@ class Lowered(NamedTuple):
     unusable: tuple  # avals of donated arguments that no result can reuse
     # the host functions that it calls, by the index in the call: function(device, *values) -> tuple
     callbacks: tuple = ()
+    memories: tuple = ()  # for each result its kind of memory; None: the device's own
 
 
 class Lowering(Builder):
@@ -64,6 +72,7 @@ class Lowering(Builder):
         # (id(jaxpr), members) -> (symbol, the closed jaxpr, which is kept alive)
         self.functions: dict[tuple, tuple[str, Any]] = {}
         self.symbols: set[str] = {"main"}
+        self.views: dict[tuple[str, int], int | None] = {}  # the argument of which a function's result is a view
         self.decomposed: dict = {}
         self.callbacks: list = []
         self.place: Any = None  # the sharding of all arrays of a program on one device
@@ -72,6 +81,7 @@ class Lowering(Builder):
         self.partitions: Any = None  # the Partition of a program over several devices
         self.meshes: dict = {}
         self.channels = 0
+        self.groups = 0  # of values with one sharding
         self.token: Any = None  # the token for the next ordered callback
 
     # functions ------------------------------------------------------------------------------------------------------
@@ -113,6 +123,8 @@ class Lowering(Builder):
         types = [self.type(a) for a in closed.out_avals]
         if self.members is not None and self.members.indices:  # values from outside represent positions
             return self.inline(closed, args)
+        if aliasing.updates_a_view(self, closed.jaxpr, args):
+            return self.inline(closed, args)
         return self.ops("func.call", args, types, {"callee": ir.FlatSymbolRefAttr.get(self.symbol_of(closed, name))})
 
     def symbol_of(self, closed: ClosedJaxpr, name: str) -> str:
@@ -140,6 +152,15 @@ class Lowering(Builder):
             symbol = f"{base}_{n}"
         self.symbols.add(symbol)
         return symbol
+
+    @staticmethod
+    def part(closed: ClosedJaxpr, name: str, platform: str, mesh: Mesh) -> bytes:
+        """A program that is one device's part on a mesh, as bytecode."""
+        lowered = lower(closed.jaxpr, name, (), True, platform, consts=closed.consts, part_of=mesh)
+        code = io.BytesIO()
+        with lowered.home.lock:
+            lowered.module.operation.write_bytecode(code)
+        return code.getvalue()
 
     # equations ------------------------------------------------------------------------------------------------------
 
@@ -207,7 +228,22 @@ class Lowering(Builder):
         else:
             operands = [self.read(a, env) for a in eqn.invars]
         made = rule(self, ins, outs, *operands, **eqn.params)
-        return made if eqn.primitive.multiple_results else [made]
+        made = made if eqn.primitive.multiple_results else [made]
+        if eqn.source_info.names:
+            words = frontend_attributes(eqn.source_info.names)
+            if words:
+                self.annotate(made, words)
+        return made
+
+    def annotate(self, values: Sequence, words: Mapping[str, str]) -> None:
+        """Adds frontend attributes to the operations behind values."""
+        for value in values:
+            if isinstance(value.owner, ir.Block):  # of an argument that is passed through
+                continue
+            kept = value.owner.attributes
+            old = kept["mhlo.frontend_attributes"] if "mhlo.frontend_attributes" in kept else ()
+            new = {n.name: n.attr for n in old} | {k: ir.StringAttr.get(v) for k, v in words.items()}
+            kept["mhlo.frontend_attributes"] = ir.DictAttr.get(new)
 
     def decomposition(self, primitive, avals: tuple, params: dict) -> ClosedJaxpr:
         """A primitive's decomposition, as a jaxpr."""
@@ -300,6 +336,33 @@ def spread(state: Lowering, partition, invars, kept, out_avals, alias: dict) -> 
     ]
 
 
+def _storage(attrs: list, memories: Sequence, layouts: Sequence) -> None:
+    """Adds the kinds of memory and the layouts that are not the usual ones to attributes of arguments or results."""
+    for attributes, memory in zip(attrs, memories):
+        if memory is not None:
+            attributes["mhlo.memory_kind"] = ir.StringAttr.get(memory)
+    for attributes, layout in zip(attrs, layouts):
+        if layout == Layout.AUTO:
+            attributes["mhlo.layout_mode"] = ir.StringAttr.get("auto")
+        elif layout is not None:
+            order = ",".join(map(str, reversed(layout.major_to_minor)))
+            attributes["mhlo.layout_mode"] = ir.StringAttr.get(f"{{{order}}}")
+
+
+def _memory(sharding) -> str | None:
+    """The kind of memory that a sharding asks for, if it is not the device's own."""
+    kind = None if sharding is None else sharding._memory_kind
+    return None if kind == DEVICE else kind
+
+
+def memories_of(jaxpr: Jaxpr, partition) -> tuple[tuple, tuple]:
+    """The kinds of memory of a program's arguments and results; None for the devices' own."""
+    ins = tuple(map(_memory, partition.ins)) if partition is not None else (None,) * len(jaxpr.invars)
+    asked = partition.outs if partition is not None else (None,) * len(jaxpr.outvars)
+    outs = [_memory(s) or (None if kind == DEVICE else kind) for s, kind in zip(asked, memories(jaxpr))]
+    return ins, tuple(outs)
+
+
 def lower(
     jaxpr: Jaxpr,
     name: str = "main",
@@ -311,11 +374,12 @@ def lower(
     symbol: str | None = None,
     consts: Sequence = (),
     device=None,
+    part_of=None,
 ) -> Lowered:
     """A jaxpr as a StableHLO module whose `main` takes the arguments that the program uses.
 
     `partition` distributes it over devices; `axes` are the named axes of a program that is one replica's part. `consts`
-    become part of the program.
+    become part of the program. `part_of` is the mesh of which the program is one device's part.
     """
     kept = kept_arguments(jaxpr, keep_unused)
     donated = tuple(donated) or (False,) * len(jaxpr.invars)
@@ -333,16 +397,34 @@ def lower(
         result_attrs = None
         if partition is not None and len(partition.devices) > 1:  # a single device holds whole arrays
             attrs, result_attrs = spread(state, partition, invars, kept, jaxpr.out_avals, alias)
+        stored_ins, stored_outs = memories_of(jaxpr, partition)
+        stored_ins = tuple([m for m, k in zip(stored_ins, kept) if k])
+        if (
+            any(stored_ins)
+            or any(stored_outs)
+            or partition is not None
+            and partition.in_layouts + partition.out_layouts
+        ):
+            result_attrs = [{} for _ in jaxpr.outvars] if result_attrs is None else result_attrs
+            in_layouts, out_layouts = (partition.in_layouts, partition.out_layouts) if partition else ((), ())
+            _storage(attrs, stored_ins, [s for s, k in zip(in_layouts, kept) if k])
+            _storage(result_attrs, stored_outs, out_layouts)
         if axes:
             state.members = collective.replicas(axes)
             state.module.operation.attributes["mhlo.num_replicas"] = state.int_attr(math.prod(state.members.sizes), 32)
 
+        if part_of is not None:
+            state.members = collective.partitions(part_of)
+            state.module.operation.attributes["mhlo.num_partitions"] = state.int_attr(part_of.size, 32)
+
         def body(args):
-            env_args = iter(args)
+            moved = [x if m is None else control.to_memory(state, x, DEVICE) for x, m in zip(args, stored_ins)]
+            env_args = iter(moved)
             callback.first_token(state, jaxpr.effects)
-            return state.equations(
+            outs = state.equations(
                 jaxpr, [state.embed(c) for c in consts], [next(env_args) if k else None for k in kept]
             )
+            return [x if m is None else control.to_memory(state, x, m) for x, m in zip(outs, stored_outs)]
 
         state.function(
             "main",
@@ -362,4 +444,4 @@ def lower(
                 f" lowering: {e}\nCheck the jaxpr with weft.config.update('verify_jaxprs', True); if it passes, please"
                 " report the program."
             ) from e
-    return Lowered(state.module, home, kept, unusable, tuple(state.callbacks))
+    return Lowered(state.module, home, kept, unusable, tuple(state.callbacks), stored_outs)

@@ -6,6 +6,7 @@ from weft.base import dtypes, limits
 from weft.base.avals import shaped
 from weft.base.errors import BackendError
 from weft.base.limits import highest, lowest
+from weft.core.memo import inner_jaxprs, memoized
 from weft.primitives.window import dilated
 
 from .elementwise import larger
@@ -47,10 +48,31 @@ def reduce_with(b, x, aval, axes, op: str, identity):
     )[0]
 
 
+def factors(b, xs, avals) -> list:
+    """`xs` as operands of a product. XLA's compiler for the CPU may multiply in another order, also what made the
+    factors: of `prod(x * c)` it makes `prod(x) * c**n`, which overflows where the factors are near 1. The choice
+    between equals hides what they are made of.
+    """
+    return [
+        b.select(b.compare("NE", x, x, a), b.splat(float("nan"), a.dtype, a.shape), x, a.shape, a.dtype)
+        if dtypes.is_inexact(a.dtype)
+        else x
+        for x, a in zip(xs, avals)
+    ]
+
+
+@memoized
+def multiplies(jaxpr) -> bool:
+    here = any(eqn.primitive.name in ("mul", "square", "integer_pow") for eqn in jaxpr.eqns)
+    return here or any(map(multiplies, inner_jaxprs(jaxpr)))
+
+
 def _reduction(op, identity):
     def lower(b, ins, outs, x, *, axes, out_sharding=None):
         if not axes:
             return x
+        if op == "stablehlo.multiply":
+            (x,) = factors(b, [x], ins)
         return reduce_with(b, x, ins[0], axes, op, identity(ins[0].dtype))
 
     return lower
@@ -77,6 +99,8 @@ def _reduce(b, ins, outs, *operands, jaxpr, dimensions, computation=None):
     n = len(operands) // 2
     if not dimensions:
         return list(operands[:n])
+    if multiplies(jaxpr.jaxpr):
+        operands = (*factors(b, operands[:n], ins), *operands[n:])
     kinds = [a.dtype for a in ins[:n]]
     inside = [stored(dt) for dt in kinds] if len(set(kinds)) > 1 else kinds
     to = lambda values, shapes, old, new: [
@@ -236,7 +260,7 @@ def _reduce_window(b, ins, outs, *operands, jaxpr, consts=(), **window):
     n = len(operands) // 2
     return _reduce_windows(
         b,
-        operands[:n],
+        factors(b, operands[:n], ins) if multiplies(jaxpr.jaxpr) else operands[:n],  # XLA may make a reduction of it
         ins[:n],
         operands[n:],
         [b.type(a) for a in outs],
@@ -317,7 +341,7 @@ def _cumulative(op, identity):
         window = [n if d == axis else 1 for d in range(len(shape))]
         return _reduce_windows(
             b,
-            [x],
+            factors(b, [x], ins) if op == "stablehlo.multiply" else [x],
             ins,
             [b.splat(identity(dt), dt)],
             [b.type(aval)],

@@ -13,7 +13,9 @@ from weft.base.annotations import override
 from weft.base.avals import ShapedArray, shaped
 from weft.base.errors import BackendError
 from weft.base.host import adopted, from_flat, joined, part
-from weft.base.mesh import AbstractMesh, Mesh, NamedSharding, P, Shard, Sharding, axes_of
+from weft.base.mesh import AbstractMesh, Mesh, NamedSharding, P, Sharding, axes_of, type_of_sharding
+from weft.base.shard import Shard
+from weft.core.shardings import with_placed
 from weft.core.trace import get_aval
 from weft.primitives.dynamic_slice import dynamic_slice_p
 from weft.primitives.linear import copy_p
@@ -51,7 +53,8 @@ class SpreadArray(BufferArray):
     device_: Any  # the sharding
 
     def __init__(self, aval: ShapedArray, sharding: Sharding, parts: Sequence[BufferArray]):
-        super().__init__(aval, Parts(parts), sharding, True)
+        typed = with_placed(aval, type_of_sharding(sharding, len(aval.shape)))
+        super().__init__(typed, Parts(parts), sharding, True)
 
     sharding = property(lambda self: self.device_)
     addressable_shards = global_shards = property(

@@ -124,6 +124,7 @@ if TYPE_CHECKING:  # loaded on first use
         flatten_util,
         image,
         lax,
+        memory,
         monitoring,
         nn,
         numpy,
@@ -141,16 +142,17 @@ if TYPE_CHECKING:  # loaded on first use
     )
     from .api.computation import xla_computation as xla_computation
     from .runtime.environment import live_arrays as live_arrays, print_environment_info as print_environment_info
-    from .base.mesh import NamedSharding as NamedSharding, P as P, Shard as Shard, set_mesh as set_mesh
+    from .base.mesh import NamedSharding as NamedSharding, P as P, set_mesh as set_mesh
+    from .base.shard import Shard as Shard
     from .api.parallel import (
         device_put_replicated as device_put_replicated,
         device_put_sharded as device_put_sharded,
         make_mesh as make_mesh,
         pmap as pmap,
-        reshard as reshard,
         shard_map as shard_map,
         smap as smap,
     )
+    from .api.explicit import reshard as reshard
     from .api.parts import (
         make_array_from_callback as make_array_from_callback,
         make_array_from_process_local_data as make_array_from_process_local_data,
@@ -177,17 +179,19 @@ _lazy = _LazyNames(
     globals(),
     {
         "api.refs": "Ref new_ref empty_ref free_ref freeze ds",
-        "api.parallel": ("pmap shard_map smap make_mesh reshard device_put_sharded device_put_replicated"),
+        "api.parallel": ("pmap shard_map smap make_mesh device_put_sharded device_put_replicated"),
+        "api.explicit": "reshard",
         "api.parts": (
             "make_array_from_callback make_array_from_single_device_arrays make_array_from_process_local_data"
         ),
-        "base.mesh": "P NamedSharding Shard set_mesh",
+        "base.mesh": "P NamedSharding set_mesh",
+        "base.shard": "Shard",
         "api.computation": "xla_computation",
         "runtime.environment": "live_arrays print_environment_info",
     },
     modules=(
         "lax numpy random nn plot scipy example_libraries tree_util flatten_util typing version ref ffi distributed"
-        " dlpack monitoring image remote debug experimental export stages sharding profiler"
+        " dlpack memory monitoring image remote debug experimental export stages sharding profiler"
         " custom_batching custom_derivatives ad_checkpoint ops dtypes"
     ),
 )

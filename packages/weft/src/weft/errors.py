@@ -16,6 +16,7 @@ from .base.errors import (
     KeyReuseError as KeyReuseError,
     LeakedTracerError as LeakedTracerError,
     NonConcreteBooleanIndexError as NonConcreteBooleanIndexError,
+    ShardingTypeError as ShardingTypeError,
     TracerArrayConversionError as TracerArrayConversionError,
     TracerBoolConversionError as TracerBoolConversionError,
     TracerIntegerConversionError as TracerIntegerConversionError,

@@ -8,13 +8,13 @@ Example:
 """
 
 from .base.mesh import (
+    AbstractDevice as AbstractDevice,
     AbstractMesh as AbstractMesh,
     AxisType as AxisType,
     Mesh as Mesh,
     NamedSharding as NamedSharding,
     P as P,
     PartitionSpec as PartitionSpec,
-    Shard as Shard,
     Sharding as Sharding,
     SingleDeviceSharding as SingleDeviceSharding,
     get_abstract_mesh as get_abstract_mesh,
@@ -24,4 +24,5 @@ from .base.mesh import (
     use_abstract_mesh as use_abstract_mesh,
     use_mesh as use_mesh,
 )
-from .api.parallel import reshard as reshard
+from .base.shard import Shard as Shard
+from .api.explicit import auto_axes as auto_axes, explicit_axes as explicit_axes, reshard as reshard

@@ -27,7 +27,7 @@ from weft_wasm.backends.kernel_times import KernelTimer
 from weft_wasm.runtimes.host_calls import perform_at
 from weft_wasm.compile import KNOWN_FEATURES, compile_program, memory_plan
 from weft_wasm.passes.buffers import Slot
-from weft_wasm.passes.pipeline import After, verify_after
+from weft_wasm.passes.pipeline import After, verifying
 from weft_wasm.lower.loop_nests import Module
 from weft_wasm.lower.program import lower
 from weft_wasm.lower.types import STORED, LoweringError, array_type
@@ -141,7 +141,7 @@ class WasmBackend:
         artifact = programs.get(key) if programs is not None and key is not None else None
         if artifact is not None:
             return WasmExecutable(self, jaxpr, artifact, options)
-        after = self.after or (verify_after if config.verify_jaxprs else None)
+        after = self.after or (verifying() if config.verify_jaxprs else None)
         marked = None if timer is None else timer.mark
         with collector.paused():
             forms = lower(jaxpr, options.name, options.donated, self.features)

@@ -134,7 +134,7 @@ class Gamma:
             result = Select(
                 lt(x, -0.0625) & lt(Unary("abs", result), 64.0), self._digamma_between_poles(x), result, rare=True
             )
-        pole = reflect & eq(Unary("floor", x), x)
+        pole = eq(x, 0.0) | reflect & eq(Unary("floor", x), x)
         return Select(pole | eq(x, -INF), self.float.c(NAN), Select(eq(x, INF), x, result))
 
     def _digamma_between_poles(self, x: Expr) -> Expr:

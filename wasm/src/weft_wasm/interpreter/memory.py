@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from weft.base.annotations import override
 
-from weft_wasm.ir.nodes import ITEMSIZE, Buffer, For
+from weft_wasm.ir.nodes import ITEMSIZE, Buffer, Copy, For, Instance, Kernel
+from weft_wasm.ir.traversal import walk
 
 SEVERAL = -1  # iterations
 
@@ -64,12 +65,17 @@ class Memory:
 @dataclass(slots=True)
 class _Loop:
     """A loop whose iterations may run in any order, and who has touched which element: the iteration, or SEVERAL,
-    and whether it wrote.
+    and whether it wrote. around: it is of the program level, where iterations have temps of their own.
     """
 
     loop: For
+    around: bool
     k: int = 0
     touched: dict[tuple[Buffer, int], tuple[int, bool]] = field(default_factory=dict)
+
+
+def _is_around_kernels(loop: For) -> bool:
+    return any(type(s) in (Kernel, Instance, Copy) for s in walk(loop.body))
 
 
 class StrictMemory(Memory):
@@ -114,7 +120,7 @@ class StrictMemory(Memory):
 
     @override
     def enter(self, loop: For) -> None:
-        self.loops.append(None if loop.kind == "sequential" else _Loop(loop))
+        self.loops.append(None if loop.kind == "sequential" else _Loop(loop, _is_around_kernels(loop)))
 
     @override
     def iteration(self, k: int) -> None:
@@ -130,10 +136,10 @@ class StrictMemory(Memory):
         """A thread's private buffer may be written repeatedly; only values that another iteration wrote must not be
         read from it.
         """
-        own = buffer.role == "private"
         for loop in self.loops:
             if loop is None:
                 continue
+            own = buffer.role == "private" or (buffer.role == "temp" and loop.around)
             k, wrote = loop.touched.get((buffer, index), (loop.k, False))
             if k != loop.k and (not writes if own and wrote else (writes or wrote) and not own):
                 raise InterpretError(

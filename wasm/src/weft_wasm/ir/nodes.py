@@ -589,7 +589,8 @@ class Called(Protocol):
 @dataclass(slots=True, eq=False, repr=False)
 class Program:
     """Buffers and statements. The program level holds Kernel, Instance, Copy, HostCall, Fail, Poll, and For
-    (sequential), While, If, Switch around them.
+    (sequential or parallel), While, If, Switch around them. What a temp holds before an iteration of a parallel loop
+    writes to it is undefined; of other buffers, iterations write different parts.
 
     donated: {output index: input index}; the output may be the very storage of the input, so the program must be right
     when it is (the planner never checks it). An output may also be read back by later kernels.

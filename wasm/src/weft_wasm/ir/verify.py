@@ -285,8 +285,8 @@ class _Verifier:
             self.fail("the table and the results must be buffers of their own", s)
 
     def loop(self, s: For, top: bool) -> None:
-        if top and s.kind != "sequential":
-            self.fail("a loop of the program level is sequential", s)
+        if top and (s.kind == "reduce" or s.vector):
+            self.fail("a loop of the program level is sequential or parallel, and has no lanes", s)
         if isinstance(s.extent, Node):
             self.expect(s.extent, "i32", s, "the extent")
             self.uniform(s.extent, s, "the extent")

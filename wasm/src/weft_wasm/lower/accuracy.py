@@ -13,7 +13,7 @@ from typing import Any
 
 from weft.base import dtypes
 from weft.core.jaxpr import ClosedJaxpr, JaxprEqn
-from weft.primitives.dot import DotAlgorithm, DotAlgorithmPreset
+from weft.primitives.dot import DotAlgorithm, DotAlgorithmPreset, factor_dtype, has_algorithm, narrow_factor
 from weft.primitives.transcendental import Tolerance
 from weft.primitives.linear import convert
 from weft.transforms.stage import stage_closed
@@ -79,11 +79,21 @@ def in_float64(precision: Any) -> bool:
 
 @rewrite("dot_general")
 def _product(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
+    """A product whose factors are of one dtype and, where it asks for sums of float64, of that; one of integers whose
+    algorithm adds floats is a product of floats, which is converted.
+    """
     avals, out = [array_type(a) for a in eqn.invars], array_type(eqn.outvars[0])
-    if not in_float64(eqn.params["precision"]) or all(dtypes.name(a.dtype) == "float64" for a in (*avals, out)):
-        return None
-    params = dict(eqn.params, precision=None, preferred_element_type=dtypes.float64)
-    wide: ClosedJaxpr = stage_closed(
-        lambda *xs: [convert(eqn.primitive.bind(*[convert(x, dtypes.float64) for x in xs], **params), out.dtype)], avals
+    precision = eqn.params["precision"]
+    if in_float64(precision) and any(dtypes.name(a.dtype) != "float64" for a in (*avals, out)):
+        factor, params = dtypes.float64, dict(eqn.params, precision=None, preferred_element_type=dtypes.float64)
+    elif has_algorithm(precision) and not all(dtypes.is_float(a.dtype) for a in (*avals, out)):
+        factor = narrow_factor(precision) or dtypes.float32
+        params = dict(eqn.params, precision=None, preferred_element_type=dtypes.float32)
+    else:
+        factor, params = factor_dtype(avals[0].dtype, avals[1].dtype, out.dtype, precision), eqn.params
+        if factor is None:
+            return None
+    made: ClosedJaxpr = stage_closed(
+        lambda *xs: [convert(eqn.primitive.bind(*[convert(x, factor) for x in xs], **params), out.dtype)], avals
     )
-    return b.closed(wide, ins)
+    return b.closed(made, ins)

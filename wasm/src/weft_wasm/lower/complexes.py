@@ -24,6 +24,7 @@ from weft.core.trace import get_aval, is_array
 from weft.base.errors import BackendError
 from weft.base.host import from_bytes, to_bytes
 from weft.primitives import elementwise as ew, transcendental as fn
+from weft.primitives.dot import dot_general_p, factor_dtype
 from weft.primitives.elementwise import abs_, add, and_, div, eq, ge, gt, is_finite, lt, mul, ne, neg, or_, select, sub
 from weft.primitives.gather import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather
 from weft.primitives.linear import broadcast_in_dim, convert, expand_dims, full, reshape, transpose
@@ -306,7 +307,7 @@ def scattered(combine: Callable[[Pair, Pair], Pair], eqn: JaxprEqn, x: Pair, ind
         there = combine(here, Pair(*[row(u, k) for u in updates]))
         return tuple([registry["scatter"].bind(v, at, t, **params) for v, t in zip(planes, there)])
 
-    return Pair(*fori_loop(0, count, step, tuple(x))) if count and 0 not in window else x
+    return Pair(*fori_loop(0, count, step, tuple(x))) if count and 0 not in (*window, *shape_of(x.re)) else x
 
 
 COMPLEX_RULES["bitcast_convert_type"] = lambda eqn, x: x  # to the same dtype: there is no other complex dtype
@@ -354,11 +355,17 @@ def _bilinear(eqn: JaxprEqn, x: Number, y: Number) -> Number:
         preferred_element_type=dtypes.real_of(kind) if kind is not None and dtypes.is_complex(kind) else kind,
     )
     product = lambda a, b: eqn.primitive.bind(a, b, **params)
+    out = eqn.outvars[0].aval
+    if eqn.primitive is dot_general_p and not is_complex(out):
+        a, b = (v.aval.dtype for v in eqn.invars)
+        first = factor_dtype(a, b, out.dtype, eqn.params["precision"])
+        if first is not None:  # converted, a complex factor is its real part
+            return product(*[convert(v.re if type(v) is Pair else v, first) for v in (x, y)])
     if type(x) is not Pair and type(y) is not Pair:
         real = product(x, y)
         return Pair(real, like(real, 0.0))
-    out = times(x, y, product)
-    return out if is_complex(eqn.outvars[0].aval) else out.re
+    made = times(x, y, product)
+    return made if is_complex(out) else made.re
 
 
 def spread(x: Number, shape: tuple[int, ...]) -> Number:

@@ -175,6 +175,20 @@ def to_f32(x: Expr) -> Expr:
     return Select(inexact, Bitcast(nodes.add(bits, step), "f32"), near)
 
 
+def ends(name: str) -> tuple[float, float]:
+    """The least and the greatest value of a format of floats: infinities, where it has them."""
+    kind = FORMATS[name]
+    if not isinstance(kind, Float):
+        raise TypeError(f"{name} is not a format of floats")
+    if kind.special == "ieee":
+        return -math.inf, math.inf
+    if kind.special == "power":
+        return 2.0**-kind.bias, 2.0 ** (2**kind.exponent - 2 - kind.bias)
+    lacking = 2 if kind.special == "fn" else 1  # its largest number is one less: that is NaN
+    most = (2 - lacking * 2.0**-kind.mantissa) * 2.0 ** (2**kind.exponent - 1 - kind.bias)
+    return -most, most
+
+
 def limits(name: str) -> tuple[int, int]:
     """The least and the largest integer of a format."""
     kind = FORMATS[name]

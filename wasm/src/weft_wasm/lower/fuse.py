@@ -14,12 +14,16 @@ from dataclasses import dataclass, field
 from weft.base.annotations import override
 from weft_wasm.lower import elementwise, reductions, views
 from weft_wasm.lower.blocks import NONE, Splits, trailing
+from weft_wasm.ir import nodes
 from weft_wasm.lower.graph import Graph, Node, Value, carry_of
+from weft_wasm.lower.formats import FORMATS
+from weft_wasm.lower.types import scalar_dtype
 
 DUPLICATE = 4  # an expression that costs more is stored rather than computed in two kernels
 REPEAT = 3  # likewise for one whose elements are read several times
 INLINE = 260  # an expression that costs more is cut
 DEPTH = 60  # and for deeper expressions
+ROUNDING_COST, ROUNDING_DEPTH = 40, 14  # of floats of 4 and 8 bits, in these measures
 MEMBERS = 24  # a group has at most so many stores
 GROUP_COST = 500
 FUNCTION = 24  # an operation that costs as much is an elementary function, whose constants fill the registers:
@@ -33,7 +37,7 @@ PRODUCTS = ("dot_general", "convolution")
 # Opaque operations whose first operand's storage may become the result's.
 IN_PLACE = frozenset(("dynamic_update_slice", "scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max"))
 # Opaque operations that read operands from memory; the others read expressions.
-FROM_MEMORY = frozenset(("scan", "while", "cond", "host_call"))
+FROM_MEMORY = frozenset(("scan", "while", "cond", "host_call", "pallas_call"))
 
 
 def kind_of(node: Node) -> str:
@@ -132,10 +136,13 @@ class FusionPlan:
 
 
 class Planner:
-    """Decides for one graph. apart: whether elementary functions of large arrays have loops of their own."""
+    """Decides for one graph. apart: whether elementary functions of large arrays have loops of their own.
+    blocks: for arguments and results whose elements do not lie one behind the other, where loops over them should be
+    split.
+    """
 
-    def __init__(self, graph: Graph, apart: bool = False):
-        self.graph, self.apart = graph, apart
+    def __init__(self, graph: Graph, apart: bool = False, blocks: dict[Value, Splits] | None = None):
+        self.graph, self.apart, self.blocks = graph, apart, blocks or {}
         self.stored: dict[Value, str] = {}
         self.cost: dict[Value, int] = {}
         self.depth: dict[Value, int] = {}
@@ -210,13 +217,15 @@ class Planner:
         own = elementwise.COSTS.get(node.op)
         if own is None:
             own = views.COSTS.get(node.op, 0)
-        cost, depth, functions = own, 0, int(is_function(node))
+        # a float of few bits is rounded after each operation, by some 70 operations that nest 25 deep
+        rounded = v.dtype in FORMATS and scalar_dtype(v.dtype) in nodes.FLOATS
+        cost, depth, functions = own + ROUNDING_COST * rounded, 0, int(is_function(node))
         for x in node.inputs:
             if x.constant is None and x not in self.stored:
                 cost += self.cost.get(x, 0)
                 depth = max(depth, self.depth.get(x, 0))
                 functions += self.functions.get(x, 0)
-        self.cost[v], self.depth[v], self.functions[v] = cost, depth + 1, functions
+        self.cost[v], self.depth[v], self.functions[v] = cost, depth + 1 + ROUNDING_DEPTH * rounded, functions
         why = self.reason(v, cost, sinks)
         if why is not None:
             self.stored[v] = why
@@ -326,7 +335,7 @@ class Planner:
     def splits(self, v: Value) -> Splits:
         """Where loops over v should be split so that its expression needs no division."""
         if v.constant is not None or v.node is None or v in self.stored or kind_of(v.node) != EXPRESSION:
-            return NONE
+            return self.blocks.get(v, NONE)
         found = self.split_memo.get(v)
         if found is None:
             found = self.split_memo[v] = self.own_splits(v)
@@ -406,7 +415,7 @@ class Planner:
 
     def place_expression(self, v: Value) -> None:
         reads = self._leaves(v)  # v itself is stored, so it reads its operands
-        cost, splits, functions = self.cost[v], self.own_splits(v), self.functions[v]
+        cost, splits, functions = self.cost[v], self.own_splits(v) | self.blocks.get(v, NONE), self.functions[v]
         first, allowed = self.earliest(reads)
         own = self.groups[first] if first >= 0 else None
         if own is not None and allowed and self.fits(own, v, cost, reads, functions):
@@ -448,7 +457,7 @@ class Planner:
     def place_reduction(self, node: Node) -> None:
         (v,) = node.outputs
         reads = dict.fromkeys(self.leaves(node.inputs[0]), False)
-        cost, splits = self.cost.get(node.inputs[0], 0) + 1, self.reduce_splits(v)
+        cost, splits = self.cost.get(node.inputs[0], 0) + 1, self.reduce_splits(v) | self.blocks.get(v, NONE)
         functions = self.functions.get(node.inputs[0], 0) if node.inputs[0] not in self.stored else 0
         first, _ = self.earliest(reads)
         for index in range(len(self.groups) - 1, first, -1):

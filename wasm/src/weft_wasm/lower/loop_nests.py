@@ -33,7 +33,7 @@ from weft_wasm.ir.nodes import (
 )
 from weft_wasm.lower import elementwise, fuse, reductions, views
 from weft_wasm.ir.addresses import LIMIT_64, WIDER, most_bytes
-from weft_wasm.lower.blocks import Blocks, Shape, Splits, choose, linear, regroup
+from weft_wasm.lower.blocks import NONE, ZERO, Blocks, Shape, Splits, choose, linear, regroup, trailing
 from weft_wasm.lower.formats import EXACT, KEEPS
 from weft_wasm.lower.reuse import Reuse
 from weft_wasm.lower.graph import Graph, Node, Value, carry_of
@@ -47,15 +47,27 @@ TILES = (16, 8, 10, 12, 6, 4)
 
 class Place(NamedTuple):
     """Storage of a value: `size` elements of a buffer from `offset` (an i32 expression of program-level loop
-    variables).
+    variables). They lie one behind the other, unless `steps` has the size and the stride of each of their axes: then
+    they are a block of an array, which only operations that ask for single elements may use.
     """
 
     buffer: Buffer
     offset: Expr | None = None
+    steps: tuple[tuple[int, int], ...] | None = None
 
     def at(self, blocks: Blocks) -> Expr:
-        index = linear(blocks)
+        if self.steps is None:
+            index = linear(blocks)
+        else:
+            index = ZERO
+            for part, (_, stride) in zip(regroup(blocks, [n for n, _ in self.steps]), self.steps):
+                index = nodes.add(index, nodes.mul(linear(part), stride))
         return index if self.offset is None else nodes.add(self.offset, index)
+
+    @property
+    def splits(self) -> Splits:
+        """Where loops over its elements should be split."""
+        return frozenset(trailing([n for n, _ in self.steps])[:-1]) if self.steps is not None else NONE
 
     def load(self, blocks: Blocks) -> Expr:
         return widen(Load(self.buffer, self.at(blocks)), self.buffer.label)
@@ -248,7 +260,10 @@ class GraphLowering:
             list(targets),
             scalars or {},
         )
-        self.planner = fuse.Planner(graph, apart=not module.plain)
+        blocks = [*self.places.items(), *[(v, t) for v, t in zip(graph.outputs, self.targets) if t is not None]]
+        self.planner = fuse.Planner(
+            graph, apart=not module.plain, blocks={v: p.splits for v, p in blocks if p.steps is not None}
+        )
         self.plan = self.planner.plan()
         module.plans.append((module.depth, self.plan))
 
@@ -313,8 +328,10 @@ class GraphLowering:
                     self.places[v] = self.new_place(v)
             for slot, j in self.in_place(group.origin):
                 x = group.origin.inputs[j]
-                if x not in self.places and self.dies_at(x, group.origin, j):
-                    self.places[x] = self.places[group.members[slot]]
+                place = self.places[group.members[slot]]
+                # whatever computes x may need its elements one behind the other
+                if x not in self.places and place.steps is None and self.dies_at(x, group.origin, j):
+                    self.places[x] = place
         for v in plan.stored:
             if v not in self.places:
                 self.places[v] = self.new_place(v)
@@ -426,7 +443,7 @@ class GraphLowering:
             if place is not None and place.buffer in overwritten and len(moves) > 1 and place in self.olds:
                 spare = self.new_place(v)
                 first += self.fill(v, spare)
-                out.append(target.copy(spare, v.size))
+                out += self.copied(target, spare, v.size)
             else:
                 out += self.fill(v, target)
         return first + out
@@ -436,13 +453,20 @@ class GraphLowering:
         have = self.place_of(v)
         if have == place or v.size == 0:
             return []
-        if have is not None:
+        if have is not None and have.steps is None and place.steps is None:
             return [place.copy(have, v.size)]
         statements: list[Stmt] = []
-        loops, blocks = self.nest(choose(v.size, self.planner.splits(v)))
+        loops, blocks = self.nest(choose(v.size, self.planner.splits(v) | place.splits))
         reader = Reader(self)
         statements.append(place.store(blocks, reader.element(v, blocks)))
         return [self.kernel("fill", wrap(loops, statements))]
+
+    def copied(self, target: Place, source: Place, count: int) -> list[Stmt]:
+        """Statements that put elements of a place into another one."""
+        if target.steps is None and source.steps is None:
+            return [target.copy(source, count)]
+        loops, blocks = self.nest(choose(count, target.splits | source.splits))
+        return [self.kernel("copy", wrap(loops, [target.store(blocks, source.load(blocks))]))]
 
     def kernel(self, what: str, body: list[Stmt]) -> Kernel:
         return Kernel(self.module.name(f"{what}_"), body)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Sequence
 
 from weft.base import dtypes
+from weft.base.lazy import LazyNames
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from weft.core.primitive import registry
 
 from weft_wasm.ir.nodes import Buffer, Program
 
@@ -28,6 +30,9 @@ from weft_wasm.lower.fuse import Group
 from weft_wasm.lower.graph import Value
 from weft_wasm.lower.types import array_type, memory_dtype
 
+# What few programs need is loaded with them: a primitive is in the registry once its module has been imported.
+_late = LazyNames(globals(), {"kernels": "emit_call"})
+
 
 def lower(
     jaxpr: Jaxpr,
@@ -43,6 +48,8 @@ def lower(
     plain: no packed matrix products (targets that schedule by themselves). Raises LoweringError for programs that can't
         be compiled.
     """
+    if "pallas_call" in registry:
+        _late.find("emit_call")
     real = real_program(jaxpr)
     g = graph.build(real.jaxpr, real.consts) if isinstance(real, ClosedJaxpr) else graph.build(real)
     module = Module(features, plain)

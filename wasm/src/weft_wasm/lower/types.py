@@ -13,7 +13,7 @@ from weft.base.errors import BackendError
 
 from weft_wasm.ir import nodes
 from weft_wasm.ir.nodes import Const, Expr
-from weft_wasm.lower.formats import FORMATS, computed, decode, encode, limits, round_to_format
+from weft_wasm.lower.formats import FORMATS, computed, decode, encode, ends, limits, round_to_format
 
 if TYPE_CHECKING:
     from weft.effects.callback import HostFunction
@@ -148,8 +148,8 @@ def lowest(storage: str) -> Const:
     kind = scalar_dtype(storage)
     if storage in FORMATS and kind != "f32":
         return Const(limits(storage)[0], kind)
-    if kind in nodes.FLOATS:
-        return Const(-math.inf, kind)
+    if kind in nodes.FLOATS:  # some formats have no infinities
+        return Const(ends(storage)[0] if storage in FORMATS else -math.inf, kind)
     if kind == "bool":
         return Const(False, "bool")
     return Const(-(1 << (8 * nodes.ITEMSIZE[kind] - 1)) if kind in nodes.SIGNED else 0, kind)
@@ -161,7 +161,7 @@ def highest(storage: str) -> Const:
     if storage in FORMATS and kind != "f32":
         return Const(limits(storage)[1], kind)
     if kind in nodes.FLOATS:
-        return Const(math.inf, kind)
+        return Const(ends(storage)[1] if storage in FORMATS else math.inf, kind)
     if kind == "bool":
         return Const(True, "bool")
     bits = 8 * nodes.ITEMSIZE[kind]

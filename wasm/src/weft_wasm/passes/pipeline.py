@@ -9,7 +9,7 @@ from typing import TypeAlias
 from weft_wasm.ir.nodes import Program
 from weft_wasm.ir.attributes import VerifyError
 from weft_wasm.ir.verify import verify
-from weft_wasm.passes import kernel_fusion, polls, prefetch, schedule, threads
+from weft_wasm.passes import grids, kernel_fusion, polls, prefetch, schedule, threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,7 @@ BEFORE_PLANNING = (
         kernel_fusion.fuse_batches,
         "products are scheduled: their blocks of rows are what is fused",
     ),
+    Pass("grids.join", grids.join, "loops and products are scheduled: what is inside a grid runs as it stands"),
     Pass("threads.share", threads.share, "loops are scheduled: vector loops are cut at multiples of their vectors"),
 )
 # and after.
@@ -75,3 +76,25 @@ def verify_after(step: Pass, program: Program) -> None:
         verify(program)
     except VerifyError as e:
         raise VerifyError(f"after {step.name}: {e}") from None
+
+
+def verifying() -> After:
+    """An `after` that verifies what passes have changed. A pass makes new statements, and changes none in place."""
+    verified: Program | None = None
+
+    def after(step: Pass, program: Program) -> None:
+        nonlocal verified
+        if verified is None or not _same(verified, program):
+            verify_after(step, program)
+        verified = program
+
+    return after
+
+
+def _same(given: Program, made: Program) -> bool:
+    """Whether all statements and buffers of a program are those of another."""
+    for name in ("inputs", "outputs", "temps", "constants", "body", "calls"):
+        old, new = getattr(given, name), getattr(made, name)
+        if len(old) != len(new) or any(a is not b for a, b in zip(old, new)):
+            return False
+    return (given.name, given.donated, given.errors) == (made.name, made.donated, made.errors)

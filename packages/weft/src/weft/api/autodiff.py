@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from operator import index
+from functools import partial
 from typing import Any, Callable, Hashable, Literal, Sequence, TypeVar, overload
 
 from ..base.annotations import Args, Function, PyTree, Result, like
@@ -14,7 +15,7 @@ from ..core.jaxpr import TypedScalar, eval_jaxpr, round_scalar
 from ..core.primitive import UndefinedPrimal, Zero
 from ..core.trace import Tracer, get_aval
 from ..base.errors import at_user_line
-from .functions import as_arrays, check_callable, flat_function, flat_function_with_aux, name_of, as_result
+from .functions import as_arrays, check_callable, flat_function, flat_function_with_aux, name_of, as_given, as_result
 from ..primitives.elementwise import eq
 from ..primitives.linear import convert, reshape, zeros
 from ..primitives.shape import iota
@@ -30,20 +31,6 @@ from ..base.registration import Partial
 from .vmap import vmap
 
 _S = TypeVar("_S")
-
-
-class _Bound:
-    """A function with leading arguments that are not arrays; `functools.partial` would merge with the `Partial`
-    around it.
-    """
-
-    __slots__ = ("fun", "args")
-
-    def __init__(self, fun: Callable, *args):
-        self.fun, self.args = fun, args
-
-    def __call__(self, *more):
-        return self.fun(*self.args, *more)
 
 
 # reverse mode --------------------------------------------------------------------------------------------------------
@@ -70,7 +57,7 @@ def _pull_back(jaxpr, in_avals, out_nonzeros, out_avals, consts, cts: Sequence) 
 def _vjp_flat(flat: Callable, leaves: Sequence):
     outs, nonzeros, jaxpr, consts = linearize_flat(flat, leaves)
     in_avals, out_avals = [get_aval(x) for x in leaves], [get_aval(x) for x in outs]
-    return outs, _Bound(_pull_back, jaxpr, in_avals, nonzeros, out_avals), consts
+    return outs, partial(_pull_back, jaxpr, in_avals, nonzeros, out_avals), consts
 
 
 @overload
@@ -121,10 +108,10 @@ def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False, reduce
     pull_main = (
         pull
         if len(main) == len(outs)
-        else _Bound(_pull_main, pull, len(main), [get_aval(x) for x in outs[len(main) :]])
+        else partial(_pull_main, pull, len(main), [get_aval(x) for x in outs[len(main) :]])
     )
     fun_vjp = VJP(pull_main, in_tree, out_tree, avals, consts)
-    out = tree_unflatten(out_tree, [as_result(x) for x in main])
+    out = tree_unflatten(out_tree, [as_given(x) for x in main])
     return (out, fun_vjp, aux.unflatten(outs[len(main) :])) if aux is not None else (out, fun_vjp)
 
 
@@ -266,7 +253,7 @@ def value_and_grad(
         grads = pull(consts, [one, *[Zero(tangent_aval(get_aval(x))) for x in outs[1:]]])
         result = in_tree.unflatten(grads)
         grad_value = result[0] if isinstance(argnums, int) else result
-        value = tree_unflatten(out_tree, [as_result(outs[0])])
+        value = tree_unflatten(out_tree, [as_given(outs[0])])
         if aux is None:
             return value, grad_value
         return (value, aux.unflatten(outs[1:])), grad_value
@@ -391,7 +378,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[PyTree], tangents: Sequence[P
     outs, out_ts = jvp_flat(flat, leaves, t_leaves)
     out_tree, aux = box[-1] if has_aux else (box[-1], None)
     n = out_tree.num_leaves
-    out = tree_unflatten(out_tree, [as_result(x) for x in outs[:n]])
+    out = tree_unflatten(out_tree, [as_given(x) for x in outs[:n]])
     out_t = tree_unflatten(out_tree, [_tangent_result(t) for t in out_ts[:n]])
     return (out, out_t, aux.unflatten(outs[n:])) if aux is not None else (out, out_t)
 
@@ -460,8 +447,8 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False) 
     out_tree, aux = box[-1] if has_aux else (box[-1], None)
     n = out_tree.num_leaves
     in_avals, out_avals = [get_aval(x) for x in leaves], [get_aval(x) for x in outs[:n]]
-    lin = Partial(_Bound(_apply_linear, jaxpr, in_tree, out_tree, in_avals, out_avals, nonzeros), consts)
-    out = tree_unflatten(out_tree, [as_result(x) for x in outs[:n]])
+    lin = Partial(partial(_apply_linear, jaxpr, in_tree, out_tree, in_avals, out_avals, nonzeros), consts)
+    out = tree_unflatten(out_tree, [as_given(x) for x in outs[:n]])
     return (out, lin, aux.unflatten(outs[n:])) if aux is not None else (out, lin)
 
 
@@ -782,6 +769,6 @@ def closure_convert(fun: Callable[..., Any], *example_args: PyTree) -> tuple[Cal
         xs, tree = tree_flatten(tuple(given))
         if tree != in_tree:
             raise TypeError(f"the converted function takes arguments of structure {in_tree}, got {tree}.")
-        return tree_unflatten(box[-1], [as_result(x) for x in eval_jaxpr(jaxpr, values, *xs)])
+        return tree_unflatten(box[-1], [as_given(x) for x in eval_jaxpr(jaxpr, values, *xs)])
 
     return converted, hoisted

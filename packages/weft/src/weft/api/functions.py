@@ -6,7 +6,7 @@ from typing import Any, Callable, Sequence
 
 from ..base import dtypes
 from ..core.jaxpr import TypedScalar
-from ..core.trace import get_aval, is_array_like
+from ..core.trace import as_operand, get_aval, is_array_like
 from ..base.errors import at_user_line
 from ..base.host import is_host_array
 from ..primitives.linear import full
@@ -44,7 +44,7 @@ class Aux:
         self.tree, self.fixed = tree, fixed
 
     def unflatten(self, arrays: Sequence):
-        rest = iter([as_result(x) for x in arrays])
+        rest = iter([as_given(x) for x in arrays])
         return tree_unflatten(
             self.tree, [self.fixed[i] if i in self.fixed else next(rest) for i in range(self.tree.num_leaves)]
         )
@@ -84,7 +84,12 @@ def as_arrays(leaves: Sequence, who: str, instead: str = "Name the arguments to 
                     " this one with functools.partial."
                 )
             )
-    return [x.__jax_array__() if hasattr(x, "__jax_array__") and not hasattr(x, "aval") else x for x in leaves]
+    return [as_operand(x) for x in leaves]
+
+
+def as_given(x) -> Any:
+    """A result for the user that may be what the function returned: Python's numbers and NumPy's arrays stay so."""
+    return as_result(x) if type(x) is TypedScalar else x
 
 
 def as_result(x) -> Any:

@@ -5,17 +5,27 @@ used.
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from functools import wraps
 from typing import Any, Callable, Hashable, Iterable, Sequence, overload
 
 from ..runtime.backend import Device
-from ..typing import AxisName, Tree
+from ..typing import AxisName
 from ..base.annotations import Args, Decorator, Function, PyTree, Result, override
 from ..base.config import config
-from ..higher_order.shard_map import bind_shard_map, global_aval, inside, local_aval, manual_axes, nested_sizes
+from ..core.shardings import parts_of
+from ..higher_order.shard_map import (
+    bind_shard_map,
+    global_aval,
+    inside,
+    local_aval,
+    manual_axes,
+    mesh_inside,
+    nested_sizes,
+)
 from ..core.jaxpr import ClosedJaxpr
 from ..core.trace import get_aval, is_array, is_array_like, mapped_axes
-from ..lax.placement import with_sharding_constraint
+from ..runtime.array import KeyArray
 from ..primitives.linear import expand_dims, squeeze
 from ..runtime.device import devices as all_devices
 from ..runtime.dispatch import host_array, move, put
@@ -24,8 +34,10 @@ from ..runtime.jit import JitFunction, abstractify
 from .parts import make_array_from_single_device_arrays
 from ..runtime.partition import spread_of
 from ..runtime.processes import local_devices
-from ..base.mesh import AbstractMesh, AxisType, Mesh, NamedSharding, P, PartitionSpec, Sharding, axes_of, grid_mesh
+from ..base.mesh import AbstractMesh, AxisType, Mesh, NamedSharding, P, PartitionSpec, axes_of, grid_mesh
 from ..base.source_info import api_boundary
+from ..base.mesh import use_abstract_mesh
+from ..base.errors import at_user_line
 from ..transforms.stage import stage_closed
 from ..base.tree import (
     broadcast_prefix,
@@ -47,13 +59,15 @@ def make_mesh(
     *,
     devices: Sequence[Device] | None = None,
 ) -> Mesh:
-    """A mesh of the first devices, as many as the sizes ask for. Its axes are `AxisType.Auto`: the compiler lays values
-    out.
+    """A mesh of the first devices, as many as the sizes ask for.
+
+    Along axes of `AxisType.Auto` the compiler lays values out. Along those of `AxisType.Explicit` types say how values
+    are divided (`weft.typeof(x)`: `float32[8@x,2]`), and moving them between devices takes a word, `weft.reshard`.
 
     Args:
         axis_shapes: sequence of ints, the sizes of the axes.
         axis_names: sequence of names, one for each axis.
-        axis_types: sequence of `AxisType`, one for each axis; None for `Auto`.
+        axis_types: sequence of `AxisType`, one for each axis; None for `Explicit`.
         devices: sequence of devices; None for all.
 
     Returns:
@@ -74,7 +88,8 @@ def make_mesh(
         raise ValueError(
             f"a mesh of shape {sizes} needs {need} devices, and there are {len(found)}. {_more_devices(need)}"
         )
-    return grid_mesh(found[:need], sizes, axis_names, axis_types)
+    explicit = (AxisType.Explicit,) * len(sizes)
+    return grid_mesh(found[:need], sizes, axis_names, explicit if axis_types is None else axis_types)
 
 
 def _more_devices(n: int) -> str:
@@ -126,7 +141,7 @@ def shard_map(
     Args:
         f: function of pytrees of arrays, the parts that one device has. Without it, the result is a decorator.
         out_specs: pytree prefix of `weft.P` for the results: which axes are cut along which axes of the mesh.
-        in_specs: the same for the arguments.
+        in_specs: the same for the arguments. Without them it is as their types say, along explicit axes of the mesh.
         mesh: the mesh; None for the one that `weft.set_mesh` has set.
         axis_names: set of the mesh axes that `f` sees; the compiler handles the others. Empty for all.
         check_vma: bool: check that results which `out_specs` calls copies are the same on all devices.
@@ -137,8 +152,9 @@ def shard_map(
 
     Raises:
         TypeError: if `f` is not a function.
-        ValueError: without `in_specs`; when it is called, for axes that can't be cut evenly, and for results that may
-            differ though `out_specs` calls them copies.
+        ValueError: when it is called, without `in_specs` over axes that are not explicit, for specs that differ from
+            what the types of arguments say, for axes that can't be cut evenly, and for results that may differ though
+            `out_specs` calls them copies.
 
     Example:
         >>> import weft, weft.numpy as jnp
@@ -153,11 +169,6 @@ def shard_map(
         )
     if not callable(f):
         raise TypeError(f"shard_map takes a function, got {f!r}.")
-    if in_specs is _INFER:
-        raise ValueError(
-            "shard_map needs in_specs: weft's types say nothing of shardings to infer them from. Give a weft.P for each"
-            " argument."
-        )
     cache: dict = {}
 
     @wraps(f)
@@ -175,7 +186,7 @@ def shard_map(
                 f" {over.axis_names}."
             )
         leaves, in_tree = tree_flatten(args)
-        ins = _flat_specs("in_specs", in_specs, args, names)
+        ins = _inferred(leaves, over, names) if in_specs is _INFER else _flat_specs("in_specs", in_specs, args, names)
         for path, x in tree_flatten_with_path(args)[0]:
             if not is_array_like(x):
                 raise TypeError(
@@ -183,7 +194,7 @@ def shard_map(
                     " number."
                 )
         parts = [
-            _local(abstractify(x), spec, over, path, check_vma)
+            _local(abstractify(x), spec, over, path, check_vma, names)
             for (path, x), spec in zip(tree_flatten_with_path(args)[0], ins)
         ]
         key = (in_tree, tuple(parts), tuple(ins), over, names, config.trace_context())
@@ -194,11 +205,26 @@ def shard_map(
                 cache[key] = known
         closed, consts, out_tree, outs = known
         if check_vma:
-            check_copies(closed.out_avals, outs, over, getattr(f, "__name__", str(f)))
+            check_copies(closed.out_avals, outs, names, getattr(f, "__name__", str(f)))
         results = bind_shard_map([*consts, *leaves], closed, over, [P()] * len(consts) + ins, outs, check_vma, names)
         return tree_unflatten(out_tree, results)
 
     return shard_map_f
+
+
+def _inferred(leaves: Sequence, mesh: Mesh | AbstractMesh, names: frozenset) -> list[PartitionSpec]:
+    """The specs of arguments as their types say. Raises ValueError for axes of which types say nothing."""
+    silent = [n for n in names if n not in mesh.explicit_axes]
+    if silent and mesh.size > 1:
+        raise ValueError(
+            at_user_line(
+                f"shard_map needs in_specs: it runs over {', '.join(map(repr, silent))}, and types say how values are"
+                " divided along explicit axes alone. Give a weft.P for each argument, or make the mesh"
+                " with weft.make_mesh."
+            )
+        )
+    parts = lambda x: [tuple([a for a in axes_of(part) if a in names]) for part in parts_of(abstractify(x))]
+    return [P(*parts(x)) if is_array_like(x) else P() for x in leaves]
 
 
 def _flat_specs(what: str, specs: Any, tree: Any, names) -> list:
@@ -224,9 +250,9 @@ def _flat_specs(what: str, specs: Any, tree: Any, names) -> list:
     return [P() if s is None else s for s in flat]
 
 
-def _local(aval, spec, mesh, path, check_vma: bool):
+def _local(aval, spec, mesh, path, check_vma: bool, names: frozenset):
     try:
-        return local_aval(aval, spec, mesh, check_vma)
+        return local_aval(aval, spec, mesh, check_vma, names)
     except ValueError as e:
         raise ValueError(f"shard_map: the argument at {keystr(path)}: {e}") from e
 
@@ -242,7 +268,8 @@ def _trace_parts(f: Callable, in_tree, avals, mesh, names, out_specs, check_vma:
         box.append(tree)
         return out
 
-    with mapped_axes(*manual_axes(mesh, names, check_vma)):
+    seen = use_abstract_mesh(mesh_inside(mesh, names)) if mesh.typed_axes else nullcontext()
+    with seen, mapped_axes(*manual_axes(mesh, names, check_vma)):
         traced = stage_closed(flat, avals, f"the function {getattr(f, '__name__', f)}")
     jaxpr = traced.jaxpr
     closed = ClosedJaxpr(jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars), [])
@@ -297,19 +324,18 @@ def smap(
     """
     if f is None:
         return lambda g: smap(g, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
-    if in_axes is _INFER:
-        raise ValueError("smap needs in_axes: weft's types say nothing of shardings to infer them from.")
     spec = lambda axis: P() if axis is None else P(*[None] * axis, axis_name)
     none = lambda x: x is None
     specs = lambda axes: tree_map(spec, tuple(axes) if isinstance(axes, list) else axes, is_leaf=none)
-    return shard_map(f, in_specs=specs(in_axes), out_specs=specs(out_axes), axis_names={axis_name})
+    ins = in_axes if in_axes is _INFER else specs(in_axes)
+    return shard_map(f, in_specs=ins, out_specs=specs(out_axes), axis_names={axis_name})
 
 
-def check_copies(avals: Sequence, out_specs, mesh, who: str) -> None:
+def check_copies(avals: Sequence, out_specs, names: frozenset, who: str) -> None:
     """Raises ValueError for a result that may differ between devices which, by its spec, hold copies of it."""
     for i, (aval, spec) in enumerate(zip(avals, out_specs)):
         named = {a for part in spec for a in axes_of(part)}
-        wrong = [a for a in mesh.axis_names if a in aval.vma and a not in named]
+        wrong = sorted(a for a in names if a in aval.vma and a not in named)
         if wrong:
             raise ValueError(
                 f"shard_map of {who}: out_specs say that result {i} ({spec}) is the same along {wrong}, and it may"
@@ -587,7 +613,12 @@ class PmapFunction(JitFunction[Args, Result]):
             (there,) = sets
             if self.devices is None or there == set(self.devices):
                 return args
-        free = lambda v: put(host_array(v._host(), get_aval(v)), get_aval(v)) if is_array(v) and v.committed else v
+
+        def free(v: Any) -> Any:
+            if isinstance(v, KeyArray):
+                return KeyArray(v.aval, free(v.raw))
+            return put(host_array(v._host(), get_aval(v)), get_aval(v)) if is_array(v) and v.committed else v
+
         return tuple(
             (
                 tree_map(free, x)
@@ -610,25 +641,6 @@ def _prefix(what: str, axes, values) -> list:
 
 
 # arrays made of parts ------------------------------------------------------------------------------------------------
-
-
-def reshard(xs: Tree, out_shardings: Sharding | PartitionSpec | PyTree) -> Tree:
-    """The arrays of a pytree, laid out as `out_shardings` (a pytree prefix of shardings or specs) says; the same as
-    `weft.lax.with_sharding_constraint`, as weft has no shardings in types.
-
-    Args:
-        xs: pytree of arrays, of any dtype and shape.
-        out_shardings: pytree of shardings or `weft.P`s: how each array lies.
-
-    Returns:
-        pytree like xs, of the same dtypes and shapes.
-
-    Example:
-        >>> import weft, weft.numpy as jnp
-        >>> weft.reshard(jnp.ones(2), weft.NamedSharding(weft.make_mesh((1,), ("x",)), weft.P("x"))).sharding.spec
-        P('x',)
-    """
-    return with_sharding_constraint(xs, out_shardings)
 
 
 def device_put_sharded(shards: Sequence[PyTree], devices: Sequence[Device]) -> Any:

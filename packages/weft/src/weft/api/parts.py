@@ -11,12 +11,12 @@ from ..base.annotations import PyTree
 from ..base.avals import physical, shaped
 from ..base.devices import addressable
 from ..base.errors import at_user_line
-from ..base.mesh import Sharding
+from ..base.mesh import Sharding, SingleDeviceSharding
 from ..base.tree import broadcast_prefix, tree_flatten, tree_unflatten
 from ..core.trace import get_aval, is_array
 from ..lax.common import canonical_shape
 from ..runtime.array import KeyArray
-from ..runtime.dispatch import move, put
+from ..runtime.dispatch import move
 from ..runtime.partition import own_place
 from ..typing import Array, ArrayLike, DTypeLike, Shape
 
@@ -74,6 +74,11 @@ def make_array_from_single_device_arrays(
             f" {sorted(map(str, by_device))}, the sharding is {sharding}."
         )
     for x in arrays:
+        if x.sharding.memory_kind != sharding.memory_kind:
+            raise ValueError(
+                f"the arrays must be in the memory of the sharding: one on {x.device} is in {x.sharding.memory_kind!r},"
+                f" the sharding is {sharding}. Move it with weft.device_put."
+            )
         if x.shape != part or x.dtype != dt:
             raise ValueError(
                 f"Expected shard shape {part} and dtype {dtypes.name(dt)}, got a single-device array"
@@ -106,13 +111,13 @@ def make_array_from_callback(
         shape: int or sequence of ints, the shape of the whole.
         sharding: `weft.sharding.Sharding`: how the whole lies over devices.
         data_callback: function of a tuple of slices that returns an array.
-        dtype: dtype of the whole; None for that of the parts.
+        dtype: dtype of the whole, which its parts must have; None takes theirs.
 
     Returns:
         array of that dtype and shape.
 
     Raises:
-        ValueError: if a part has another shape than its index.
+        ValueError: if a part has another shape than its index, or another dtype than `dtype`.
 
     Example:
         >>> import weft, numpy as np
@@ -130,15 +135,17 @@ def make_array_from_callback(
         value = known[key]
         aval = get_aval(value)
         if dtype is not None and aval.dtype != dtypes.canonicalize(dtype):
-            value = put(value)
-            value = value.astype(dtype)
-            aval = get_aval(value)
+            raise ValueError(
+                f"make_array_from_callback: dtype is {dtypes.name(dtypes.canonicalize(dtype))}, and data_callback gave"
+                f" an array of {dtypes.name(aval.dtype)} for the index {index}. Convert it in the callback, or leave"
+                " dtype out."
+            )
         if aval.shape != part:
             raise ValueError(
                 f"make_array_from_callback: data_callback gave shape {aval.shape} for the index {index}, where the part"
                 f" has shape {part}."
             )
-        parts.append(move(value, device))
+        parts.append(move(value, SingleDeviceSharding(device, memory_kind=sharding._memory_kind)))
     return make_array_from_single_device_arrays(shape, sharding, parts)
 
 

@@ -12,6 +12,7 @@ from .. import numpy as jnp
 from ..base.avals import AbstractRef as AbstractRef, ShapeDtypeStruct, array_aval, shaped
 from ..higher_order import refs as _rules  # noqa: F401  rules of the primitives that carry jaxprs
 from ..core.trace import Tracer, get_aval, is_array, is_array_like
+from ..base.registration import register_pytree_node
 from ..base.errors import NonConcreteBooleanIndexError, at_user_line
 from ..base.host import has_numpy, np
 from ..primitives import references
@@ -231,13 +232,27 @@ def addupdate(ref: Ref | RefView, idx: Any, x: Any) -> None:
     references.addupdate_p.bind(base, x, *operands, index=index)
 
 
+class OutsideOfReference(ValueError):
+    """An index that names what a reference does not have. `what` says which, `ref` is the reference or a part of it."""
+
+    def __init__(self, what: str, axis: int, size: int):
+        self.what, self.axis = what, axis
+        self.text = f"out of bounds: {what} on axis {axis} of size {size}."
+        super().__init__(at_user_line(self.text))
+        self.ref: Any = None
+
+
 def _target(ref, idx, name: str) -> tuple:
     """Resolves an index of a reference, or of a part of one: the reference, the index in it, and its operands; and, if
     the part is selected by arrays, the index within the part and its operands.
     """
+    try:
+        index, operands = _place(ref.shape if isinstance(ref, RefView) else _checked(ref, name).shape, idx)
+    except OutsideOfReference as e:
+        e.ref = ref
+        raise
     if not isinstance(ref, RefView):
-        return (_checked(ref, name), *_place(ref.shape, idx), None)
-    index, operands = _place(ref.shape, idx)
+        return (ref, index, operands, None)
     if any(entry[0] == "array" for entry in ref.index):
         return ref.ref, ref.index, ref.operands, None if index == references.whole(ref.shape) else (index, operands)
     return (ref.ref, *_composed(ref.index, ref.operands, ref.shape, index, operands), None)
@@ -304,15 +319,18 @@ class Places:
 
 
 class RefView:
-    """A part of a reference, which is read and written like a reference. It can't be an argument of a function: pass
-    the reference, and take the part inside.
+    """A part of a reference, which is read and written like a reference, and is an argument of functions like one. It
+    is a pytree: of the reference, and of the indices that are arrays.
     """
 
-    __slots__ = ("ref", "index", "operands", "shape")
+    __slots__ = ("ref", "index", "operands")
 
     def __init__(self, ref, index: tuple, operands: Sequence):
         self.ref, self.index, self.operands = ref, index, operands
-        self.shape = references.result_shape(index, [get_aval(o) for o in operands])
+
+    @property
+    def shape(self) -> tuple:
+        return references.result_shape(self.index, [get_aval(o) for o in self.operands])
 
     dtype = property(lambda self: self.ref.dtype)
     ndim = property(lambda self: len(self.shape))
@@ -332,6 +350,27 @@ class RefView:
     @override
     def __repr__(self):
         return f"RefView({dtypes.name(self.dtype)}[{','.join(map(str, self.shape))}] of {self.ref!r})"
+
+
+def _flat_view(view: RefView) -> tuple:
+    return (view.ref, *view.operands), (view.index, getattr(view.ref, "shape", None))
+
+
+def _view_of(about: tuple, leaves: Sequence) -> RefView:
+    index, shape = about
+    ref, *operands = leaves
+    have = getattr(ref, "shape", None)
+    if have is not None and shape is not None and tuple(have) != tuple(shape):
+        raise ValueError(
+            at_user_line(
+                f"a part of a mutable reference of shape {tuple(shape)} was mapped or scanned over, which leaves a"
+                f" reference of shape {tuple(have)}. Map over the reference, and take the part inside."
+            )
+        )
+    return RefView(ref, index, operands)
+
+
+register_pytree_node(RefView, _flat_view, _view_of)
 
 
 def _checked(ref, name: str):
@@ -417,7 +456,7 @@ def _entry(e, n: int, axis: int, operands: list) -> tuple:
     if isinstance(e, Slice):
         if isinstance(e.start, int) or has_numpy and isinstance(e.start, np.integer):
             if not 0 <= int(e.start) <= int(e.start) + (e.size - 1) * e.stride + 1 <= n:
-                raise ValueError(at_user_line(f"out of bounds: {e} on axis {axis} of size {n}."))
+                raise OutsideOfReference(str(e), axis, n)
             return ("slice", int(e.start), e.size, e.stride)
         operands.append(e.start)
         return ("slice", None, e.size, e.stride)
@@ -432,7 +471,7 @@ def _entry(e, n: int, axis: int, operands: list) -> tuple:
         )
     if isinstance(e, int) or has_numpy and isinstance(e, np.integer):
         if not -n <= e < n:
-            raise ValueError(at_user_line(f"out of bounds: index {e} on axis {axis} of size {n}."))
+            raise OutsideOfReference(f"index {e}", axis, n)
         return ("at", int(e) % n)
     operands.append(e)
     return ("array",) if get_aval(e).shape else ("at", None)

@@ -21,18 +21,20 @@ from .autodiff import (
     value_and_grad as value_and_grad,
     vjp as vjp,
 )
-from ..base.avals import ShapeDtypeStruct
+from ..base.avals import struct_of
 from ..base.config import config
 from ..base.host import late, to_numpy
+from ..base.layout import Format, Layout
+from ..base.memory import MemorySpace
 from ..core.jaxpr import ClosedJaxpr
 from ..core.trace import Axis, InnerTrace, Trace, Tracer, current_trace, is_array, mapped_axes, root, tracing
 from .functions import check_callable, name_of
-from ..primitives.placement import constrain, transfer_p
+from ..primitives.placement import constrain, layout_constraint_p, reshard, to_memory_p, transfer_p
 from ..runtime.device import backend_of
-from ..runtime.dispatch import move
+from ..runtime.dispatch import in_layout, in_memory, move
 from ..runtime.gather import check_same, spans_processes
 from ..runtime.jit import abstractify, check_result
-from ..base.mesh import P, PartitionSpec, canonical_sharding, has_several_devices
+from ..base.mesh import NamedSharding, P, PartitionSpec, canonical_sharding, has_several_devices
 from ..runtime.guards import explicit
 from ..base.source_info import api_boundary, named_scope
 from ..transforms.stage import stage
@@ -73,7 +75,7 @@ def _traced(fun: Callable, args: tuple, kwargs: dict, static: dict) -> tuple[Clo
 
 
 def _shapes(closed: ClosedJaxpr, tree: PyTreeDef):
-    return tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in closed.out_avals])
+    return tree.unflatten([struct_of(a) for a in closed.out_avals])
 
 
 @overload
@@ -202,7 +204,8 @@ def device_put(
 
     Args:
         x: pytree of arrays, of any dtype and shape.
-        device: a device, a sharding or a `weft.P` (which refers to the mesh that is set), or a pytree prefix of these.
+        device: a device, a sharding, a `weft.P` (which refers to the mesh that is set), a `weft.memory.Space`, a
+            `weft.experimental.layout.Format`, or a pytree prefix of these.
         src: where the values come from; to there the cotangents go back.
         donate: the array's memory may be taken; `x` is then deleted.
         may_alias: False asks for memory of its own; True and None allow the array to share it.
@@ -247,14 +250,34 @@ def _put(v, where, src, donate, may_alias):
         raise ValueError(
             f"device_put to {where} needs a mesh: set one with weft.set_mesh(mesh), or give a weft.NamedSharding."
         )
+    layout = kind = None
+    if isinstance(where, Format):
+        layout, where = where.layout, where.sharding
+    if isinstance(where, MemorySpace):
+        kind, where = where.kind, None
     where = canonical_sharding(where)
     if current_trace() is not root or isinstance(v, Tracer):
-        if has_several_devices(where):
-            return constrain(v, where)
-        return v if where is None else transfer_p.bind(v, devices=(where,), srcs=(src,))[0]
+        return _put_in_program(v, where, src, kind, layout)
+    if kind is not None:
+        where = in_memory(v, kind)
     if spans_processes(where):
         check_same(v, where)
-    return move(v, where, may_alias is False, bool(donate))
+    moved = move(v, where, may_alias is False, bool(donate))
+    return in_layout(moved, layout) if isinstance(layout, Layout) else moved
+
+
+def _put_in_program(v, where, src, kind, layout):
+    """`device_put` while a program is traced: to a device or a sharding, to a kind of memory, and in a layout."""
+    kind = kind or getattr(where, "_memory_kind", None)
+    if isinstance(where, NamedSharding) and where.mesh.explicit_axes:
+        v = reshard(v, where)
+    elif has_several_devices(where):
+        v = constrain(v, where)
+    elif where is not None:
+        v = transfer_p.bind(v, devices=(where,), srcs=(src,))[0]
+    if kind is not None:
+        v = to_memory_p.bind(v, memory=kind)
+    return layout_constraint_p.bind(v, layout=layout) if isinstance(layout, Layout) else v
 
 
 def copy_to_host_async(x: Tree) -> Tree:

@@ -6,9 +6,10 @@ from typing import Callable
 
 from ..typing import AxisName
 from ..base.annotations import Args, Function, PyTree, Result, like
+from ..core.shardings import axis_placed
 from ..core.trace import Axis, get_aval, is_array_like
 from ..base.errors import at_user_line
-from .functions import as_arrays, check_callable, flat_function, as_result
+from .functions import as_arrays, check_callable, flat_function, as_given
 from ..primitives.linear import moveaxis, reduce_sum
 from ..base.source_info import api_boundary
 from ..transforms.batch import batch_flat, to_front
@@ -96,7 +97,12 @@ def vmap(
         dims = [_checked_axis(d, x, i) for i, (d, x) in enumerate(zip(dims, leaves))]
         size = _mapped_size(leaves, dims, axis_size, (args, kwargs))
         flat, box = flat_function(lambda a, k: fun(*a, **k), in_tree)
-        axis = Axis(axis_name, size, spmd=spmd)
+        axis = Axis(
+            axis_name,
+            size,
+            spmd=spmd,
+            placed=axis_placed([get_aval(x) if d is not None else None for x, d in zip(leaves, dims)], dims),
+        )
         outs, out_dims = batch_flat(flat, axis, leaves, dims)
         for x in outs:
             if not is_array_like(x):
@@ -175,12 +181,12 @@ def _place(axis, x, dim, want, sum_match: bool):
                     " their sum."
                 )
             )
-        return as_result(x)
-    x = to_front(axis, x, dim)
+        return as_given(x)
+    x, dim = (to_front(axis, x, None), 0) if dim is None else (x, dim)
     rank = len(get_aval(x).shape)
     if not -rank <= want < rank:
         raise ValueError(
             f"axis {want} is out of bounds for array of dimension {rank}: vmap's out_axes says where the mapped axis"
             " goes in an output of that rank."
         )
-    return moveaxis(x, 0, want % rank)
+    return moveaxis(x, dim, want % rank)

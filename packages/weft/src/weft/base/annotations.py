@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import wraps
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Callable, Concatenate, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 if TYPE_CHECKING:
@@ -35,6 +36,31 @@ else:
 Args = ParamSpec("Args")  # the parameters of a function that a decorator takes,
 Result = TypeVar("Result")  # and of its result
 _Rest = ParamSpec("_Rest")
+AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
+
+
+def alias(fun: AnyFunction, name: str) -> AnyFunction:
+    """The same function under another name, which it says is its own: messages and pickles name what was called.
+
+    Args:
+        fun: A function of Python.
+        name: The name of the other.
+
+    Returns:
+        function like `fun`.
+
+    Example:
+        >>> from weft.base.annotations import alias
+        >>> alias(alias, "other").__name__
+        'other'
+    """
+    plain: Any = fun
+    other: Any = FunctionType(plain.__code__, plain.__globals__, name, plain.__defaults__, plain.__closure__)
+    other.__kwdefaults__, other.__annotations__ = plain.__kwdefaults__, plain.__annotations__
+    other.__doc__, other.__module__, other.__qualname__ = plain.__doc__, plain.__module__, name
+    other.__dict__.update(plain.__dict__)
+    return other
+
 
 # lists, tuples, dicts, None and registered classes, nested to any depth; every other value is a leaf
 PyTree: TypeAlias = object

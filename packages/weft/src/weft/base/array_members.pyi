@@ -9,7 +9,9 @@ import numpy as np
 from .annotations import override
 from .avals import ShapedArray, Shape, Size
 from .dtypes import DTypeLike, ElementType
-from .mesh import Shard, Sharding
+from .layout import Format
+from .mesh import Sharding
+from .shard import Shard
 from ..numpy.updates import IndexUpdateHelper
 from ..typing import Array, ArrayLike, Axis, OutSharding, Placement
 from .devices import Device
@@ -49,6 +51,8 @@ class ArrayMembers:
     def device(self) -> Device | Sharding: ...
     @property
     def sharding(self) -> Sharding: ...
+    @property
+    def format(self) -> Format: ...
     @property
     def committed(self) -> bool: ...
     def addressable_data(self, index: int) -> Array:

@@ -11,7 +11,15 @@ from .annotations import override
 from . import dtypes
 from .config import config, enable_x64
 from .errors import BackendError, at_user_line, type_error
-from .mesh import AbstractMesh, NamedSharding, P, Sharding, canonical_sharding
+from .mesh import (
+    AbstractMesh,
+    NamedSharding,
+    P,
+    Sharding,
+    canonical_sharding,
+    get_abstract_mesh,
+    type_of_sharding,
+)
 
 if TYPE_CHECKING:
     from .array import ArrayLike
@@ -71,17 +79,18 @@ def as_size(n: Any) -> Size:
 
 
 @lru_cache
-def _unsharded(ndim: int) -> NamedSharding:
-    return NamedSharding(AbstractMesh((), ()), P(*[None] * ndim))
+def _unsharded(ndim: int, mesh: AbstractMesh) -> NamedSharding:
+    return NamedSharding(mesh, P(*[None] * ndim))
 
 
 class ShapedArray(AbstractValue):
     """A shape, a dtype and whether the type is weak (came from a Python scalar and yields to others in promotion).
 
-    `vma` names the axes of devices along which the value may vary, inside a shard_map that checks it.
+    `vma` names the axes of devices along which the value may vary, inside a shard_map that checks it. `placed` is how
+    the value is divided along explicit axes of a mesh, or None if it is not.
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "vma", "_hash", "__weakref__")
+    __slots__ = ("shape", "dtype", "weak_type", "vma", "placed", "_hash", "__weakref__")
 
     def __init__(
         self,
@@ -97,6 +106,9 @@ class ShapedArray(AbstractValue):
         self.dtype: dtypes.ElementType = dtypes.dtype(dtype)
         self.weak_type: bool = weak_type
         self.vma: frozenset[Any] = vma if type(vma) is frozenset else frozenset(vma)
+        self.placed: NamedSharding | None = sharding and type_of_sharding(sharding, len(self.shape))
+        if self.placed is not None:
+            self.placed.shard_shape(self.shape)
         self._hash: int | None = None
 
     @property
@@ -114,8 +126,8 @@ class ShapedArray(AbstractValue):
 
     @property
     def sharding(self) -> NamedSharding:
-        """A sharding over no axes, because weft's types do not contain shardings."""
-        return _unsharded(len(self.shape))
+        """How the value is divided along explicit axes of a mesh."""
+        return self.placed or _unsharded(len(self.shape), get_abstract_mesh())
 
     @override
     def __eq__(self, other: object) -> bool:
@@ -125,17 +137,18 @@ class ShapedArray(AbstractValue):
             and self.dtype == other.dtype
             and self.weak_type == other.weak_type
             and self.vma == other.vma
+            and self.placed == other.placed
         )
 
     @override
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash((self.shape, self.dtype, self.weak_type, self.vma))
+            self._hash = hash((self.shape, self.dtype, self.weak_type, self.vma, self.placed))
         return self._hash
 
     @override
     def __reduce__(self) -> tuple[Any, ...]:
-        return shaped, (self.shape, self.dtype, self.weak_type, self.vma)
+        return shaped, (self.shape, self.dtype, self.weak_type, self.vma, self.placed)
 
     def update(
         self,
@@ -143,25 +156,46 @@ class ShapedArray(AbstractValue):
         dtype: dtypes.ElementType | None = None,
         weak_type: bool | None = None,
         vma: frozenset[Any] | None = None,
+        sharding: NamedSharding | None = None,
     ) -> "ShapedArray":
+        """A copy with other parts. One with another shape is not divided, unless `sharding` is given."""
         return shaped(
             self.shape if shape is None else tuple(shape),
             self.dtype if dtype is None else dtype,
             self.weak_type if weak_type is None else weak_type,
             self.vma if vma is None else vma,
+            self.placed if sharding is None and shape is None else sharding,
         )
 
     def strip_weak_type(self) -> "ShapedArray":
-        return shaped(self.shape, self.dtype, False, self.vma) if self.weak_type else self
+        return self.update(weak_type=False) if self.weak_type else self
+
+    def without_sharding(self) -> ShapedArray:
+        """The same type for a value that is not divided."""
+        return self if self.placed is None else shaped(self.shape, self.dtype, self.weak_type, self.vma)
 
     def to_tangent_aval(self) -> ShapedArray:
-        return self if dtypes.is_inexact(self.dtype) else shaped(self.shape, dtypes.float0)
+        return self if dtypes.is_inexact(self.dtype) else self.update(dtype=dtypes.float0, weak_type=False)
 
     @override
     def str_short(self, short_dtypes: bool = True) -> str:
         name = short_name(self.dtype) if short_dtypes else dtypes.name(self.dtype)
-        vary = f"{{V:{','.join(sorted(map(str, self.vma)))}}}" if self.vma else ""
-        return f"{name}[{','.join(map(str, self.shape))}]{vary}"
+        return f"{name}[{','.join(self._sizes())}]{self._marks()}"
+
+    def _sizes(self) -> list[str]:
+        """The sizes, and the axes of the mesh that divide them: `8@x`."""
+        sizes = [str(n) for n in self.shape]
+        if self.placed is None:
+            return sizes
+        named = [f"({','.join(map(str, p))})" if isinstance(p, tuple) else p for p in self.placed.spec]
+        return [n if p is None else f"{n}@{p}" for n, p in zip(sizes, named)]
+
+    def _marks(self) -> str:
+        """The axes along which the value varies, is unreduced or reduced: `{V:x}`."""
+        spec = self.placed.spec if self.placed is not None else P()
+        marks = [("V", self.vma), ("U", spec.unreduced), ("R", spec.reduced)]
+        text = ",".join(f"{mark}:{_listed(axes)}" for mark, axes in marks if axes)
+        return f"{{{text}}}" if text else ""
 
     @override
     def __str__(self) -> str:
@@ -177,7 +211,12 @@ class ShapedArray(AbstractValue):
     @override
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapedArray({dtypes.name(self.dtype)}[{','.join(map(str, self.shape))}]{weak})"
+        return f"ShapedArray({dtypes.name(self.dtype)}[{','.join(self._sizes())}]{self._marks()}{weak})"
+
+
+def _listed(axes: Iterable[Any]) -> str:
+    names = sorted(map(str, axes))
+    return names[0] if len(names) == 1 else f"({','.join(names)})"
 
 
 def array_type(aval: AbstractValue) -> ShapedArray:
@@ -287,10 +326,14 @@ token = AbstractToken()
 
 @lru_cache(maxsize=65536)
 def shaped(
-    shape: Shape, dtype: dtypes.ElementType, weak_type: bool = False, vma: frozenset[Any] = frozenset()
+    shape: Shape,
+    dtype: dtypes.ElementType,
+    weak_type: bool = False,
+    vma: frozenset[Any] = frozenset(),
+    sharding: NamedSharding | None = None,
 ) -> ShapedArray:
     """The aval of a shape and dtype. Equal avals are one object, so comparing them is cheap."""
-    return ShapedArray(shape, dtype, weak_type, vma=vma)
+    return ShapedArray(shape, dtype, weak_type, sharding, vma)
 
 
 def countable(shape: Shape, dtype: dtypes.ElementType) -> bool:
@@ -313,7 +356,7 @@ def tangent_aval(aval: AbstractValue) -> AbstractValue:
     """The aval of tangents and cotangents: the same for floats and complex numbers, float0 for all else."""
     if isinstance(aval, AbstractRef):
         return AbstractRef(aval.inner.to_tangent_aval())
-    return aval if dtypes.is_inexact(aval.dtype) else shaped(aval.shape, dtypes.float0)
+    return array_aval(aval).to_tangent_aval()
 
 
 def physical(aval: AbstractValue) -> AbstractValue:
@@ -446,8 +489,8 @@ class ShapeDtypeStruct:
     @property
     def sharding(self) -> Sharding | None:
         """The sharding of the array, or None if it is not given."""
-        found = canonical_sharding(self._sharding)
-        return found if isinstance(found, Sharding) else None
+        where = self._sharding
+        return canonical_sharding(where) if isinstance(where, P) else where
 
     @property
     def ndim(self) -> int:
@@ -496,8 +539,16 @@ class ShapeDtypeStruct:
 
     @override
     def __repr__(self) -> str:
+        where = f", sharding={self.sharding}" if self.sharding is not None else ""
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.name(self.dtype)}{weak})"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.name(self.dtype)}{where}{weak})"
+
+
+def struct_of(aval: AbstractValue) -> ShapeDtypeStruct:
+    """What stands for an array of a type, also in where types say that it is divided."""
+    typed = aval.inner if isinstance(aval, AbstractRef) else aval
+    sharding = typed.sharding if isinstance(typed, ShapedArray) and typed.sharding.mesh.explicit_axes else None
+    return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
 
 def _struct(shape: Shape, dtype: dtypes.ElementType, sharding: Any, weak_type: bool) -> ShapeDtypeStruct:

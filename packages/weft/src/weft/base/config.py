@@ -312,7 +312,7 @@ class Config:
 
 
 # Options about machinery that weft does not have: default, choices, and why nothing follows from them.
-_PALLAS, _PGLE = "weft has no Pallas", "profile-guided latency estimation is not used"
+_PALLAS, _PGLE = "it concerns kernels of TPUs and GPUs", "profile-guided latency estimation is not used"
 _CLUSTER, _PART = "jaxlib's own default holds between processes", "weft's traces have one form of this"
 _ALWAYS = "weft always does it"
 NO_EFFECT: dict[str, tuple] = {
@@ -505,7 +505,11 @@ traceback_filtering = _define(
     "traceback_filtering",
     "auto",
     ("auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"),
-    doc="Internal frames are left out of tracebacks, unless it is 'off'.",
+    doc=(
+        "Internal frames are left out of tracebacks unless it is 'off': marked for IPython and pytest"
+        " ('tracebackhide'), left to the error's cause ('remove_frames') or left out with a note"
+        " ('quiet_remove_frames'). 'auto' chooses one of the first and the last."
+    ),
 )
 no_tracing = _define("no_tracing", False, doc="A jitted function that would have to be traced raises instead.")
 no_execution = _define("no_execution", False, doc="A program that would run raises instead.")

@@ -301,9 +301,8 @@ def _same(mine: ElementType, other: Any) -> bool:
 
 
 def _scalar_type(name: str) -> _ScalarType:
-    public = "bool_" if name == "bool" else name
     return _ScalarType(
-        public,
+        name,
         (),
         {
             "dtype": _by_name[name],

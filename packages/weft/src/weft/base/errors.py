@@ -250,6 +250,24 @@ class UnexpectedTracerError(JAXTypeError):
     """
 
 
+class ShardingTypeError(WeftError):
+    """The types of an operation's operands do not say how its result is divided along the explicit axes of a mesh.
+
+    Either they contradict each other, or there are several results to choose from, or the obvious one would move data
+    between devices, which a program with explicit axes does only where it says so. Say what the result shall be
+    (`out_sharding=weft.P(…)`, where the function takes it), move an operand first (`weft.sharding.reshard`), or leave
+    the choice to the compiler for a part of the program (`weft.sharding.auto_axes`).
+
+    Example:
+        >>> import weft
+        >>> mesh = weft.sharding.AbstractMesh((2,), ("x",), axis_types=(weft.sharding.AxisType.Explicit,))
+        >>> divided = weft.ShapeDtypeStruct((4, 4), "float32", sharding=weft.NamedSharding(mesh, weft.P("x")))
+        >>> weft.eval_shape(lambda x: x + x.T, divided)  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        weft.errors.ShardingTypeError: add of operands float32[4@x,4], float32[4,4@x]: …
+    """
+
+
 class LeakedTracerError(UnexpectedTracerError):
     """Under `weft.checking_leaks()`, a traced value was still referenced after its trace had ended.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .annotations import override
+from .mesh import Sharding
 
 
 class AutoLayout:
@@ -14,6 +15,14 @@ class AutoLayout:
     @override
     def __repr__(self):
         return "AUTO"
+
+    @override
+    def __eq__(self, other):
+        return isinstance(other, AutoLayout)
+
+    @override
+    def __hash__(self):
+        return hash(AutoLayout)
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,24 @@ class Layout:
                 " axes once."
             )
 
+    def with_order(self, major_to_minor: tuple) -> Layout:
+        """The same with another order of axes."""
+        return replace(self, major_to_minor=tuple(major_to_minor))
+
+    @property
+    def is_row_major(self) -> bool:
+        """Whether the last axis is the fastest, without tiles: how arrays lie unless somebody says otherwise."""
+        return self.major_to_minor == tuple(range(len(self.major_to_minor))) and not self.tiling
+
+
+def check_layout(layout: Any) -> None:
+    """Raises TypeError for what is no layout."""
+    if layout is not None and not isinstance(layout, (Layout, AutoLayout)):
+        raise TypeError(
+            f"a layout is a weft.experimental.layout.Layout, Layout.AUTO or None; got {layout!r} of type"
+            f" {type(layout).__name__}."
+        )
+
 
 @dataclass(frozen=True)
 class Format:
@@ -52,3 +79,11 @@ class Format:
 
     layout: Any = None
     sharding: Any = None
+
+    def __post_init__(self):
+        check_layout(self.layout)
+        if self.sharding is not None and not isinstance(self.sharding, Sharding):
+            raise TypeError(
+                "the sharding of a Format is a weft.sharding.Sharding or None; got"
+                f" {self.sharding!r} of type {type(self.sharding).__name__}."
+            )

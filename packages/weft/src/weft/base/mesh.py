@@ -11,31 +11,34 @@ Example:
 from __future__ import annotations
 
 import enum
+import functools
 import itertools
 import math
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Hashable, Iterable, NoReturn, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NoReturn, Sequence
 
 from .annotations import override
 from .config import config
 from .devices import addressable, flatten_devices, local_grid
 from .host import np, require_numpy
-
-if TYPE_CHECKING:
-    from .array import Array
-    from .devices import Device
+from .spec import P as P, PartitionSpec as PartitionSpec, axes_of as axes_of, named_axes
 
 _context_mesh = config.define("context_mesh", None, traced=True, doc="The mesh that weft.set_mesh has set.")
 _option = _context_mesh.option
+placing = config.define(
+    "placing_mesh", None, traced=True, doc="The mesh on whose devices programs run, as weft.set_mesh has said."
+).option
 
 
 class AxisType(enum.Enum):
-    """What decides how values are laid out along an axis of a mesh: the compiler (`Auto`), types (`Explicit`, which
-    weft does not have) or the program (`Manual`, inside `shard_map`).
+    """What decides how values are laid out along an axis of a mesh: the compiler (`Auto`), the values' types
+    (`Explicit`) or the program (`Manual`, inside `shard_map`).
 
     Example:
         >>> import weft
-        >>> weft.make_mesh((1,), ("x",)).axis_types
+        >>> weft.make_mesh((1,), ("x",), axis_types=(weft.sharding.AxisType.Auto,)).axis_types
         (Auto,)
     """
 
@@ -48,111 +51,6 @@ class AxisType(enum.Enum):
         return self.name
 
 
-class _Unconstrained:
-    @override
-    def __repr__(self):
-        return "UNCONSTRAINED"
-
-
-class PartitionSpec:
-    """How the axes of an array are cut: for each one, the name of a mesh axis, a tuple of names, or None for an axis
-    that stays whole. Axes beyond the last entry stay whole too. Raises ValueError if a mesh axis is named twice.
-
-    Example:
-        >>> import weft
-        >>> weft.P("x", None)
-        P('x', None)
-    """
-
-    __slots__ = ("partitions",)
-    UNCONSTRAINED = _Unconstrained()
-
-    def __init__(
-        self,
-        *partitions: Hashable | Sequence[Hashable],
-        unreduced: Iterable[Hashable] = frozenset(),
-        reduced: Iterable[Hashable] = frozenset(),
-    ):
-        if unreduced or reduced:
-            raise ValueError(
-                "PartitionSpec: unreduced and reduced belong to explicit sharding types, which weft does not have;"
-                " leave them out."
-            )
-        self.partitions = tuple(tuple(p) if isinstance(p, list) else p for p in partitions)
-        names = [a for p in self.partitions for a in axes_of(p)]
-        if len(set(names)) != len(names):
-            raise ValueError(f"a mesh axis may cut one axis of an array only; {self} names one twice.")
-
-    unreduced = reduced = property(lambda self: frozenset())
-
-    def __len__(self):
-        return len(self.partitions)
-
-    def __iter__(self):
-        return iter(self.partitions)
-
-    def __getitem__(self, i):
-        return self.partitions[i]
-
-    def __add__(self, other):
-        return PartitionSpec(*self.partitions, *other)
-
-    def __radd__(self, other):
-        return PartitionSpec(*other, *self.partitions)
-
-    def index(self, value) -> int:
-        """The position of an entry. Raises ValueError if it does not occur."""
-        return self.partitions.index(value)
-
-    def count(self, value) -> int:
-        """How often an entry occurs."""
-        return self.partitions.count(value)
-
-    def update(
-        self,
-        partitions: Sequence[Hashable | Sequence[Hashable]] | None = None,
-        unreduced: Iterable[Hashable] | None = None,
-        reduced: Iterable[Hashable] | None = None,
-    ) -> PartitionSpec:
-        """A copy with other entries."""
-        return PartitionSpec(
-            *(self.partitions if partitions is None else partitions),
-            unreduced=unreduced or frozenset(),
-            reduced=reduced or frozenset(),
-        )
-
-    @override
-    def __eq__(self, other):
-        if isinstance(other, tuple):
-            return self.partitions == other
-        return isinstance(other, PartitionSpec) and self.partitions == other.partitions
-
-    @override
-    def __hash__(self):
-        return hash(self.partitions)
-
-    @override
-    def __reduce__(self):
-        return PartitionSpec, self.partitions
-
-    @override
-    def __repr__(self):
-        inner = ", ".join(map(repr, self.partitions))
-        return f"P({inner}{',' if len(self.partitions) == 1 else ''})"
-
-    __str__ = __repr__
-
-
-P = PartitionSpec
-
-
-def axes_of(part) -> tuple:
-    """The mesh axes that one entry of a PartitionSpec names."""
-    if part is None or part is PartitionSpec.UNCONSTRAINED:
-        return ()
-    return part if isinstance(part, tuple) else (part,)
-
-
 # meshes --------------------------------------------------------------------------------------------------------------
 
 
@@ -162,11 +60,9 @@ def _types(axis_types, n: int) -> tuple:
     types = tuple(axis_types) if isinstance(axis_types, (tuple, list)) else (axis_types,) * n
     if len(types) != n:
         raise ValueError(f"axis_types must name a type for each of the {n} axes, got {axis_types}.")
-    if AxisType.Explicit in types:
-        raise ValueError(
-            "weft has no shardings in types (AxisType.Explicit): the compiler chooses them. Use AxisType.Auto, the"
-            " default, and say where values shall lie with weft.lax.with_sharding_constraint."
-        )
+    for t in types:
+        if not isinstance(t, AxisType):
+            raise TypeError(f"axis_types must hold members of weft.sharding.AxisType, got {t!r}.")
     return types
 
 
@@ -192,6 +88,11 @@ class _MeshAxes:
     are_all_axes_explicit = property(lambda self: len(self.explicit_axes) == len(self.axis_names))
     are_all_axes_manual = property(lambda self: len(self.manual_axes) == len(self.axis_names))
 
+    @property
+    def typed_axes(self) -> tuple:
+        """The axes of which types speak: those that are explicit. One device has all of an array."""
+        return self.explicit_axes if self.size > 1 else ()
+
     def _init_axes(self, sizes, names, types):
         self.axis_sizes, self.axis_names = tuple(sizes), tuple(names) if isinstance(names, (tuple, list)) else (names,)
         if len(self.axis_sizes) != len(self.axis_names):
@@ -213,6 +114,33 @@ class _MeshAxes:
         )
 
 
+@dataclass(frozen=True)
+class AbstractDevice:
+    """The kind of a device that need not be there.
+
+    Args:
+        device_kind: str, as `Device.device_kind`.
+        num_cores: int, how many cores it has; None if that says nothing of it.
+        platform: str, as "cpu" or "tpu".
+
+    Example:
+        >>> import weft
+        >>> weft.sharding.Mesh(weft.devices("cpu")[:1], ("x",)).abstract_mesh.abstract_device
+        AbstractDevice(device_kind=cpu, num_cores=None, platform=cpu)
+    """
+
+    device_kind: str
+    num_cores: int | None
+    platform: str
+
+    @override
+    def __repr__(self):
+        return f"AbstractDevice({self._told()})"
+
+    def _told(self) -> str:
+        return f"device_kind={self.device_kind}, num_cores={self.num_cores}, platform={self.platform}"
+
+
 class AbstractMesh(_MeshAxes):
     """Axes without devices: enough to trace a program that will run on a mesh of this shape.
 
@@ -220,6 +148,7 @@ class AbstractMesh(_MeshAxes):
         axis_sizes: sequence of ints.
         axis_names: sequence of names, one for each axis.
         axis_types: sequence of `AxisType`, or one for all axes; None for `Auto`.
+        abstract_device: `AbstractDevice`, the kind of the devices; None for any.
 
     Example:
         >>> import weft
@@ -227,16 +156,33 @@ class AbstractMesh(_MeshAxes):
         8
     """
 
-    def __init__(self, axis_sizes: Sequence[int], axis_names: Sequence, axis_types=None):
+    def __init__(
+        self,
+        axis_sizes: Sequence[int],
+        axis_names: Sequence,
+        axis_types=None,
+        *,
+        abstract_device: AbstractDevice | None = None,
+    ):
         self._init_axes(axis_sizes, axis_names, axis_types)
-        self._key = (self.axis_sizes, self.axis_names, self.axis_types)
+        self.abstract_device = abstract_device
+        self._key = (self.axis_sizes, self.axis_names, self.axis_types, abstract_device)
+        self._hash = hash(self._key)
 
     abstract_mesh = property(lambda self: self)
+
+    def same_axes(self, other: AbstractMesh) -> bool:
+        """Whether a mesh of the other's axes may be one of these, on the same kind of devices."""
+        kinds = {self.abstract_device, other.abstract_device} - {None}
+        return self._key[:3] == other._key[:3] and len(kinds) < 2
 
     @property
     def devices(self) -> NoReturn:
         """Raises ValueError: this mesh has no devices."""
-        raise ValueError("an AbstractMesh has no devices; make a Mesh with weft.make_mesh.")
+        raise ValueError(
+            f"{self} has no devices, and no mesh with these axes is set. Make one of weft.make_mesh, and set it with"
+            " weft.set_mesh or give it in the place of this one."
+        )
 
     @property
     def flat_devices(self) -> tuple[Any, ...]:
@@ -244,13 +190,19 @@ class AbstractMesh(_MeshAxes):
         return self.devices
 
     def update(
-        self, axis_sizes: Sequence[int] | None = None, axis_names: Any = None, axis_types: Any = None
+        self,
+        axis_sizes: Sequence[int] | None = None,
+        axis_names: Any = None,
+        axis_types: Any = None,
+        *,
+        abstract_device: AbstractDevice | None = None,
     ) -> AbstractMesh:
-        """A copy with other sizes, names or types."""
+        """A copy with other sizes, names or types, or for other devices."""
         return AbstractMesh(
             self.axis_sizes if axis_sizes is None else axis_sizes,
             self.axis_names if axis_names is None else axis_names,
             self.axis_types if axis_types is None else axis_types,
+            abstract_device=self.abstract_device if abstract_device is None else abstract_device,
         )
 
     def update_axis_types(self, name_to_type: dict) -> "AbstractMesh":
@@ -263,9 +215,14 @@ class AbstractMesh(_MeshAxes):
 
     @override
     def __hash__(self):
-        return hash(self._key)
+        return self._hash
 
-    __repr__ = _MeshAxes.__str__
+    @override
+    def __str__(self):
+        shown = super().__str__()
+        return shown if self.abstract_device is None else f"{shown[:-1]}, {self.abstract_device._told()})"
+
+    __repr__ = __str__
 
 
 class Mesh(_MeshAxes):
@@ -312,7 +269,14 @@ class Mesh(_MeshAxes):
         require_numpy("Mesh.device_ids")
         return np.array([d.id for d in self.flat_devices]).reshape(self.axis_sizes)
 
-    abstract_mesh = property(lambda self: AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types))
+    @functools.cached_property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The same axes, and the kind of the devices if they are of one."""
+        # jaxlib's devices say how many cores they have only where it matters, on TPUs
+        kinds = {(d.device_kind, getattr(d, "num_cores", None), d.platform) for d in self.flat_devices}
+        device = AbstractDevice(*kinds.pop()) if len(kinds) == 1 else None
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types, abstract_device=device)
+
     local_mesh = property(lambda self: self.update(local_grid(self.flat_devices, self.axis_sizes)))
     local_devices = property(lambda self: list(addressable(self.flat_devices)))
     is_multi_process = property(lambda self: len({d.process_index for d in self.flat_devices}) > 1)
@@ -364,9 +328,20 @@ def grid_mesh(devices: Sequence, sizes: Sequence[int], names: Sequence, types=No
     return Mesh(nested, names, types)
 
 
+def retyped(mesh: Mesh | AbstractMesh, types: dict) -> Mesh | AbstractMesh:
+    """The mesh with other types of the named axes."""
+    if isinstance(mesh, AbstractMesh):
+        return mesh.update_axis_types(types)
+    kinds = mesh.abstract_mesh.update_axis_types(types).axis_types
+    return grid_mesh(mesh.flat_devices, mesh.axis_sizes, mesh.axis_names, kinds)
+
+
 class set_mesh:
-    """Sets the mesh to which specs without a mesh refer: permanently if it is called, for a block if it is used in a
-    `with` statement.
+    """Sets the mesh to which specs without a mesh refer and on whose devices programs run: permanently if it is called,
+    for a block if it is used in a `with` statement.
+
+    What is computed then lies on all devices of the mesh, whole on each unless its program or an argument says
+    otherwise. Arrays that were put on other devices raise a ValueError. A mesh of one device moves nothing.
 
     Example:
         >>> import weft
@@ -375,17 +350,20 @@ class set_mesh:
         ('x',)
     """
 
-    def __init__(self, mesh: Mesh | None):
+    _options: tuple[Any, ...] = (_option, placing)
+
+    def __init__(self, mesh: Mesh | AbstractMesh | None):
         if mesh is not None and not isinstance(mesh, (Mesh, AbstractMesh)):
             raise ValueError(f"set_mesh takes a weft.sharding.Mesh, got {mesh!r}.")
-        self._before = _option.set_here(mesh)
+        self._before = [option.set_here(mesh) for option in self._options]
         config._notify("context_mesh")
 
     def __enter__(self):
         return config.context_mesh
 
     def __exit__(self, *exc):
-        _option.restore(self._before)
+        for option, before in zip(self._options, self._before):
+            option.restore(before)
         config._notify("context_mesh")
 
 
@@ -409,6 +387,8 @@ class use_abstract_mesh(set_mesh):
         ...     weft.sharding.get_abstract_mesh().size
         2
     """
+
+    _options = (_option,)
 
 
 def get_mesh() -> Mesh:
@@ -487,6 +467,9 @@ class Sharding:
     is_fully_addressable = property(lambda self: len(addressable(self._devices())) == self.num_devices)
     has_addressable_devices = property(lambda self: bool(addressable(self._devices())))
     addressable_devices = property(lambda self: set(addressable(self._devices())))
+    # names that libraries use
+    _device_assignment = property(lambda self: self._devices())
+    _addressable_device_assignment = property(lambda self: tuple(addressable(self._devices())))
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -648,8 +631,8 @@ class NamedSharding(Sharding):
             _checked_memory(memory_kind, *mesh.flat_devices[:1] if isinstance(mesh, Mesh) else ()),
         )
         sizes = dict(mesh.shape_tuple)
-        for part in spec:
-            for name in axes_of(part):
+        for axes in (named_axes(spec), spec.unreduced, spec.reduced):
+            for name in axes:
                 if name not in sizes:
                     raise ValueError(
                         f"the axis {name!r} of {spec} is not an axis of the mesh, whose axes are {mesh.axis_names}."
@@ -741,49 +724,61 @@ class NamedSharding(Sharding):
 
     @override
     def __repr__(self):
-        return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}, memory_kind={self.memory_kind})"
+        kind = f", memory_kind={self.memory_kind}" if isinstance(self.mesh, Mesh) else ""
+        return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}{kind})"
 
 
 def _named_sharding(mesh: Mesh | AbstractMesh, spec: PartitionSpec, memory_kind: str | None) -> NamedSharding:
     return NamedSharding(mesh, spec, memory_kind=memory_kind)
 
 
-class Shard:
-    """The part of an array that one device holds.
-
-    Example:
-        >>> import weft, weft.numpy as jnp
-        >>> jnp.arange(3).addressable_shards[0].index
-        (slice(None, None, None),)
+@lru_cache(4096)
+def sharding_in_types(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> NamedSharding | None:
+    """The sharding that the type of an array of `ndim` axes has: what a spec says of the explicit axes of a mesh. None
+    if these leave the array whole, as if there were no mesh.
     """
+    explicit = frozenset(mesh.typed_axes)
+    parts = []
+    for part in spec.partitions[:ndim]:
+        named = tuple([a for a in axes_of(part) if a in explicit])
+        parts.append(named[0] if len(named) == 1 else named or None)
+    unreduced, reduced = spec.unreduced & explicit, spec.reduced & explicit
+    if not (unreduced or reduced or any([part is not None for part in parts])):
+        return None
+    parts += [None] * (ndim - len(parts))
+    return NamedSharding(mesh, PartitionSpec(*parts, unreduced=unreduced, reduced=reduced))
 
-    __slots__ = ("device", "_sharding", "_global_shape", "data", "index", "replica_id")
-    data: Any  # an array, or None if only the sharding is known
 
-    def __init__(self, device: Device, sharding: Sharding, global_shape: Sequence[int], data: Array | Any = None):
-        self.device, self._sharding, self._global_shape, self.data = device, sharding, tuple(global_shape), data
-        indices = sharding.devices_indices_map(self._global_shape)
-        self.index = indices[device]
-        same = [d for d, index in indices.items() if index == self.index]
-        self.replica_id = same.index(device)
-
-    @override
-    def __repr__(self):
-        return f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, data={self.data})"
+def type_of_sharding(where: Any, ndim: int) -> NamedSharding | None:
+    """The sharding in the type of an array of `ndim` axes that lies as `where` says."""
+    if not isinstance(where, NamedSharding) or not where.mesh.typed_axes:
+        return None
+    return sharding_in_types(where.mesh.abstract_mesh, where.spec, ndim)
 
 
 def canonical_sharding(where, rank_of=None) -> Any:
-    """A Sharding from a user's argument: a Sharding, or a PartitionSpec that refers to the mesh that is set."""
+    """A Sharding from a user's argument: a Sharding, or a PartitionSpec that refers to the mesh that is set. A sharding
+    over an AbstractMesh is over the mesh that is set, if that has the same axes.
+    """
     if isinstance(where, PartitionSpec):
         mesh = config.context_mesh
-        if not isinstance(mesh, Mesh):
+        if not mesh:
             raise RuntimeError(
                 f"{where} needs a mesh: set one with weft.set_mesh(mesh), or give a weft.NamedSharding(mesh, {where})."
             )
         return NamedSharding(mesh, where)
+    return over_devices(where, config.context_mesh)
+
+
+def over_devices(where: Any, mesh: Mesh | AbstractMesh | None) -> Any:
+    """A sharding over an AbstractMesh as one over the devices of `mesh`, if that has the same axes."""
+    if isinstance(where, NamedSharding) and type(where.mesh) is AbstractMesh and isinstance(mesh, Mesh):
+        return where.update(mesh=mesh) if mesh.abstract_mesh.same_axes(where.mesh) else where
     return where
 
 
 def has_several_devices(where) -> bool:
     """Whether an argument places a value on more than one device."""
+    if isinstance(where, NamedSharding):
+        return where.mesh.size > 1  # which may have no devices yet
     return isinstance(where, Sharding) and len(where._devices()) > 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .config import config
 from .errors import at_user_line, type_error, TypePromotionError
-from .dtypes import ElementType, Typed, _NARROWEST, _by_name, _typed, canonicalize, is_key, kind, name
+from .dtypes import ElementType, Typed, _NARROWEST, _by_name, _typed, canonicalize, float0, is_key, kind, name
 
 if TYPE_CHECKING:
     pass
@@ -97,6 +97,11 @@ def _node(dt: ElementType, weak: bool) -> str:
             raise type_error(
                 f"an array of random keys ({name(dt)}) takes part in no arithmetic. Draw numbers with it, as by"
                 " weft.random.uniform(key), or take its words: weft.random.key_data(key)."
+            ) from None
+        if dt == float0:
+            raise type_error(
+                "an array of float0, the derivative of integers, takes part in no arithmetic. If you did not expect"
+                " one, differentiate in arguments that are floats."
             ) from None
         raise TypePromotionError(
             at_user_line(f"dtype {name(dt)} takes part in no implicit promotion. Convert it first: x.astype(…).")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict, defaultdict
-from typing import Any, Callable
+from typing import Any, Callable, Self
 
+from .annotations import override
 from .errors import at_user_line
 from .tree import (
     DictKey,
@@ -269,8 +270,36 @@ class Partial(functools.partial):
         ([2.0], 5.0)
     """
 
+    def __new__(cls, func: Callable[..., Any], *args: Any, **kw: Any) -> Self:
+        # `partial` would make arguments of another partial its own, and so children
+        return super().__new__(cls, _Whole(func) if isinstance(func, functools.partial) else func, *args, **kw)
+
     def __init__(self, func: Callable[..., Any], *args: Any, **kw: Any):  # which `partial` takes when it is made
         super().__init__()
+
+
+class _Whole:
+    """A function, and nothing of what `functools.partial` knows of it."""
+
+    __slots__ = ("fun",)
+
+    def __init__(self, fun: Callable[..., Any]):
+        self.fun = fun
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fun(*args, **kwargs)
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Whole and self.fun == other.fun
+
+    @override
+    def __hash__(self) -> int:
+        return hash(self.fun)
+
+    @override
+    def __repr__(self) -> str:
+        return repr(self.fun)
 
 
 register_pytree_with_keys(

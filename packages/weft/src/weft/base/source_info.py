@@ -23,7 +23,7 @@ _internal_paths = [_ROOT, *_STANDARD]
 # of a code object, is computed once
 _internal: dict[str, bool] = {}
 _subject: ContextVar = ContextVar("subject", default=None)
-_name_stack: ContextVar[tuple] = ContextVar("name_stack", default=())
+name_stack: ContextVar[tuple] = ContextVar("name_stack", default=())
 # The option jax_traceback_filtering; the configuration defines it.
 filtering: Hook[[], str] = Hook("the option traceback_filtering", lambda: "auto")
 
@@ -42,19 +42,71 @@ def is_internal(file: str) -> bool:
         return result
 
 
+class UnfilteredStackTrace(Exception):
+    """The cause of an error whose traceback shows the user's frames alone (`jax_traceback_filtering` is
+    'remove_frames'): its own traceback has weft's frames too.
+    """
+
+    shown: TracebackType | None = None  # where the traceback of the error starts
+
+
+_NOTE = (
+    "--------------------\nFor simplicity, weft has removed its internal frames from the traceback of this error. Set"
+    " JAX_TRACEBACK_FILTERING=off to include these."
+)
+
+
 def hide_internal_frames(error: BaseException) -> None:
-    """Leaves our own frames out of an error's traceback, unless `jax_traceback_filtering` is 'off'."""
-    if filtering() == "off":
+    """Leaves our own frames out of an error's traceback, or marks them, as `jax_traceback_filtering` says: 'off',
+    'tracebackhide' (IPython and pytest leave marked frames out), 'remove_frames' (the error's cause has all frames),
+    'quiet_remove_frames' (a note says so), or 'auto', which is 'tracebackhide' in IPython and else the last.
+    """
+    mode = filtering()
+    if mode == "auto":
+        mode = "tracebackhide" if "IPython" in sys.modules and _in_ipython() else "quiet_remove_frames"
+    if mode == "off":
         return
-    kept, tb = [], error.__traceback__
+    every, kept, tb = [], [], error.__traceback__
     while tb is not None:
+        every.append(tb)
         if not is_internal(tb.tb_frame.f_code.co_filename):
             kept.append(tb)
+        elif mode == "tracebackhide":
+            tb.tb_frame.f_locals["__tracebackhide__"] = True
         tb = tb.tb_next
+    if mode == "tracebackhide" or len(kept) == len(every):
+        return
     new = None
     for tb in reversed(kept):
         new = TracebackType(new, tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
+    if mode == "remove_frames":
+        _keep_all(error, every, new)
+    elif _NOTE not in getattr(error, "__notes__", ()):
+        error.add_note(_NOTE)
     error.__traceback__ = new
+
+
+def _in_ipython() -> bool:
+    shell = getattr(sys.modules["IPython"], "get_ipython", None)
+    return shell is not None and shell() is not None
+
+
+def _keep_all(error: BaseException, every: list[TracebackType], shown: TracebackType | None) -> None:
+    """Makes all frames those of the error's cause. Where an inner boundary has done so, the frames outside of it are
+    put before its.
+    """
+    cause, inner = error.__cause__, None
+    if isinstance(cause, UnfilteredStackTrace):
+        places = [id(tb) for tb in every]
+        every = every[: places.index(id(cause.shown))] if id(cause.shown) in places else []
+        inner = cause.__traceback__
+    else:
+        before, cause = cause, UnfilteredStackTrace("The stack trace of this error includes weft's internal frames.")
+        cause.__cause__ = before
+    for tb in reversed(every):
+        inner = TracebackType(inner, tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
+    cause.shown = shown
+    error.__cause__ = cause.with_traceback(inner)
 
 
 def filter_uncaught() -> None:
@@ -143,9 +195,15 @@ def current(depth: int = 1) -> SourceInfo:
         code = frame.f_code
         file = code.co_filename
         if not (known[file] if file in known else is_internal(file)):
-            return SourceInfo(code, frame.f_lasti, _name_stack.get())
+            return SourceInfo(code, frame.f_lasti, name_stack.get())
         frame = frame.f_back
     return UNKNOWN
+
+
+# Begins the name of a scope whose operations a certain processor computes (weft.experimental.compute_on).
+COMPUTE_TYPE = "compute_on:"
+# Begins the name of a scope that has words for XLA about its operations, as JSON (weft.experimental.xla_metadata).
+XLA_METADATA = "xla_metadata:"
 
 
 @contextmanager
@@ -169,5 +227,5 @@ def named_scope(name: str) -> Iterator[str]:
     """
     if not isinstance(name, str):
         raise TypeError(f"named_scope takes a string; got {type(name).__name__}.")
-    with scoped(_name_stack, (*_name_stack.get(), name)):
+    with scoped(name_stack, (*name_stack.get(), name)):
         yield name

@@ -34,6 +34,7 @@ MODULES = {
     "api_util": "compat.api_util",
     "_src.api_util": "compat.api_util",
     "extend.backend": "compat.backend",
+    "extend.sharding": "compat.sharding",
     "_src.xla_bridge": "compat.backend",
     "lib.xla_bridge": "compat.backend",
     "_src.api": "api.tracing",
@@ -57,6 +58,14 @@ NAMES = {
     "_src.callback": (
         "weft.effects.callback: io_callback_p pure_callback_p; weft: pure_callback; weft.effects.callback: io_callback"
     ),
+    # what orbax loads: of one process
+    "_src.distributed": "weft.compat.hosts: global_state",
+    "experimental.colocated_python": (
+        "weft.experimental.colocated_python: colocated_cpu_devices colocated_python colocated_python_class"
+    ),
+    "experimental.colocated_python.func": "",
+    "experimental.colocated_python.serialization": "weft.compat.backend: DeviceList xb=self",
+    "extend.ifrt_programs": "weft.compat.backend: ifrt_programs",
     "_src.compiler": "weft.runtime.aot: Compiled",
     "_src.dtypes": (
         "weft.compat.core: supports_inf; weft.base.limits: finfo iinfo; weft.base.promotion: result_type;"
@@ -85,7 +94,7 @@ NAMES = {
         "weft.core.trace: canonicalize_dtype_handlers=aval_of pytype_aval_mappings=aval_of; weft.compat.core:"
         " apply_primitive"
     ),
-    "lib": "weft.compat.backend: version=version_text",
+    "lib": "weft.compat.backend: version=version_text __version__=version_text",
     "lib.xla_client": "weft.compat.backend: xla_client",
     "lib.xla_extension": "weft.errors: XlaRuntimeError=JaxRuntimeError",
 }
@@ -129,4 +138,10 @@ class Named(ModuleType):
 
     @override
     def __dir__(self):
-        return sorted({*self.__dict__, *self._places})
+        inner = {
+            name.rpartition(".")[2]
+            for name in (*MODULES, *NAMES, *PACKAGES)
+            if f"jax.{name}".rpartition(".")[0] == self.__name__
+        }
+        behind = dir(importlib.import_module(self._behind)) if self._behind is not None else []
+        return sorted({*self.__dict__, *self._places, *behind, *inner})

@@ -55,6 +55,7 @@ from ..core.trace import (
     root,
     tracing,
 )
+from ..core.shardings import with_axis, without_axis
 from ..core.verify import verify as check_jaxpr  # noqa: F401
 from ..base.errors import ConcretizationTypeError, InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from ..runtime.dispatch import apply_by_compiling
@@ -283,12 +284,12 @@ def mapped_aval(size, axis: int | None, aval):
         return aval
     assert aval.shape[axis] == size, (aval, axis, size)
     axis %= len(aval.shape)
-    return reshaped(aval, (*aval.shape[:axis], *aval.shape[axis + 1 :]))
+    return without_axis(aval, axis)
 
 
 def unmapped_aval(size, axis: int | None, aval, explicit_mesh_axis=None):
     """The type of `size` values stacked along a new axis; without an axis, the type itself."""
-    return aval if axis is None else reshaped(aval, (*aval.shape[:axis], size, *aval.shape[axis:]))
+    return aval if axis is None else with_axis(aval, size, axis)
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype):

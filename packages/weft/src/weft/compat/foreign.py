@@ -9,7 +9,7 @@ from ..base.annotations import override
 from ..core import primitive as language
 from ..core.jaxpr import ClosedJaxpr, TypedScalar, eval_jaxpr
 from ..core.primitive import unsupported
-from ..core.trace import Trace, current_trace, tracing
+from ..core.trace import Trace, as_operand, current_trace, tracing
 
 
 class _AnyPrimitive(type):
@@ -32,7 +32,8 @@ class Primitive(language.Primitive, metaclass=_AnyPrimitive):
         6
     """
 
-    call_primitive = map_primitive = skip_canonicalization = ref_primitive = False
+    call_primitive = map_primitive = skip_canonicalization = ref_primitive = ref_allocating = False
+    is_effectful: Callable | None = None
 
     def __init__(self, name: str):
         super().__init__(name, basic=False, foreign=True)
@@ -88,12 +89,25 @@ class Primitive(language.Primitive, metaclass=_AnyPrimitive):
         self.stage = stage
         return rule
 
-    def get_bind_params(self, params: dict) -> tuple[list, dict]:
-        return [], dict(params)
+    def def_effectful_abstract_eval2(self, rule: Callable) -> Callable:
+        """The same; jax's own primitives have the two."""
+        return self.def_effectful_abstract_eval(rule)
+
+    def def_bind_with_trace(self, bind_with_trace: Callable) -> Callable:
+        """Sets what applies the primitive under a trace: `bind_with_trace(trace, args, params)`."""
+        self.bind_with_trace = bind_with_trace  # type: ignore[method-assign]
+        self.bind = lambda *args, **params: bind_with_trace(  # type: ignore[method-assign]
+            current_trace(), tuple(_as_value(x) for x in args), params
+        )
+        return bind_with_trace
+
+    def is_high(self, *avals, **params) -> bool:
+        """Whether its types are defined in Python and must be lowered first; none of a library's are."""
+        return False
 
 
 def _as_value(x):
-    return x.__jax_array__() if hasattr(x, "__jax_array__") and not hasattr(x, "aval") else x
+    return as_operand(x)
 
 
 class CallPrimitive(Primitive):

@@ -6,6 +6,7 @@ from .. import random as _random  # noqa: F401  its primitives enter the registr
 from ..core.primitive import registry
 from ..lax import linalg as _linalg, primitives as _own  # noqa: F401  more of them
 from .foreign import Primitive, call_p as call_p, closed_call_p as closed_call_p
+from ..primitives import references as _references  # noqa: F401  (registers get, swap and the like)
 
 _NAMES = {
     "remat": "remat2",
@@ -13,6 +14,9 @@ _NAMES = {
     "get": "ref_get",
     "swap": "ref_swap",
     "stop_gradient": "stop_gradient",
+    "linear_solve": "custom_linear_solve",
+    "empty2": "empty_ref",
+    **{f"scatter_{kind}": f"scatter-{kind}" for kind in ("add", "sub", "max", "min", "mul")},
 }
 # nothing binds it: the function `stop_gradient` gives a value without a tangent
 stop_gradient_p = Primitive("stop_gradient")
@@ -33,5 +37,8 @@ def __getattr__(name: str):
 
 def __dir__():
     return sorted(
-        {f"{name}_p" for name in registry if name.isidentifier()} | {"call_p", "closed_call_p", "stop_gradient_p"}
+        {f"{name}_p" for name in registry if name.isidentifier()}
+        | {f"{name}_p" for name, own in _NAMES.items() if own in registry}
+        | {name for name in dir(_own) if name.endswith("_p")}
+        | {"call_p", "closed_call_p", "stop_gradient_p"}
     )

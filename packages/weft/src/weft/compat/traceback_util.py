@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..base.source_info import (
+    UnfilteredStackTrace as UnfilteredStackTrace,
     _internal,
     _internal_paths,
     api_boundary as api_boundary,

@@ -203,6 +203,26 @@ class ClosedJaxpr:
         return self.jaxpr.eqns
 
     @property
+    def constvars(self) -> list[Var]:
+        return self.jaxpr.constvars
+
+    @property
+    def invars(self) -> list[Var]:
+        return self.jaxpr.invars
+
+    @property
+    def outvars(self) -> list[Atom]:
+        return self.jaxpr.outvars
+
+    @property
+    def debug_info(self) -> Any:
+        return self.jaxpr.debug_info
+
+    def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> ClosedJaxpr:
+        """The program `f(self.jaxpr)` over the same constants."""
+        return ClosedJaxpr(f(self.jaxpr), self.consts)
+
+    @property
     def effects(self) -> frozenset[Effect]:
         return self.jaxpr.effects
 

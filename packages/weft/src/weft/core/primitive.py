@@ -25,11 +25,13 @@ from typing import (
 from ..base.annotations import override
 from ..base.errors import at_user_line
 from ..base.host import has_numpy, np
+from .shardings import placed_of, with_shardings
 from .trace import current_trace
 from .wire import UNDECIDED, Wire
 
 if TYPE_CHECKING:
     from .effects import Effect
+    from .shardings import ShardRule
     from .trace import Axis
     from .types import AbstractValue, Dims, ElementType, Params, Shape, Value
 
@@ -169,6 +171,10 @@ class Primitive:
         # (name, platforms) where it is a program that runs on these alone
         self.only_on: Callable[[Params], tuple[str, tuple[str, ...]] | None] | None = None
         self.vary: VaryRule | None = None
+        # how explicit axes of a mesh divide its results; and whether unreduced operands give unreduced results
+        self.shard: ShardRule | None = None
+        self.linear_in_sums: bool | str = False
+        self.has_typed_results = False  # whether its rule `abstract` says that itself
         # the mapped axes that are in scope in its jaxprs
         self.binds: Callable[[Params], Iterable[Axis]] | None = None
         # (key dtype, *raw args, **params): primitives of random keys, on raw keys
@@ -217,21 +223,40 @@ class Primitive:
         """Applies the primitive under the current trace."""
         return current_trace().process(self, args, params)
 
+    def get_bind_params(self, params: Params) -> Params:
+        """The parameters with which `bind` applies the primitive of an equation again: those of the equation."""
+        return dict(params)
+
     def abstract_eval(self, avals: tuple[AbstractValue, ...], params: Params) -> Any:
         """The aval (or list of avals) of the result; remembered, since programs repeat themselves."""
         cache = self.cache
         if cache is None:
-            return self.abstract(*avals, **params)
+            return self.result_types(avals, params)
         try:
             key = (avals, *exact(params))
             found = cache.get(key)
         except TypeError:  # an unhashable parameter
-            return self.abstract(*avals, **params)
+            return self.result_types(avals, params)
         if found is None:
-            found = cache[key] = self.abstract(*avals, **params)
+            found = cache[key] = self.result_types(avals, params)
             if len(cache) > 10_000:
                 cache.clear()
         return found
+
+    def result_types(self, avals: tuple[AbstractValue, ...], params: Params) -> Any:
+        """The types of the results, with how they are divided along explicit axes of a mesh."""
+        out = self.abstract(*avals, **params)
+        if self.shard is None and (self.carries is not None or self.has_typed_results):
+            return out  # by the types of a jaxpr's results
+        if (
+            params.get("out_sharding") is None
+            and params.get("sharding") is None
+            and not any([placed_of(a) is not None for a in avals])
+        ):
+            return out
+        outs: Any = out if self.multiple_results else [out]
+        typed = with_shardings(self.name, self.shard, self.linear_in_sums, params, avals, outs)
+        return typed if self.multiple_results else typed[0]
 
     @override
     def __repr__(self) -> str:

@@ -16,6 +16,7 @@ from ..base.avals import AbstractValue, ShapeDtypeStruct, ShapedArray, SymbolicS
 from ..base.errors import UnexpectedTracerError, at_user_line
 from ..base.host import HostArray, has_numpy, np
 from ..base.late_numpy import when_numpy_comes
+from ..base.mesh import type_of_sharding
 from .scalars import TypedScalar
 
 if TYPE_CHECKING:
@@ -198,6 +199,7 @@ class Axis(NamedTuple):
     manual: bool = False  # its members are devices (pmap, shard_map)
     checked: bool = False  # types say whether values differ between them (shard_map's check_vma)
     spmd: tuple[Any, ...] = ()  # the mesh axes along which the members are placed (vmap's spmd_axis_name)
+    placed: Any = None  # how types say that the axis is divided, as the sharding of an array of one axis
 
 
 _axes: ContextVar[tuple[Axis, ...]] = ContextVar("axes", default=())
@@ -285,6 +287,13 @@ def is_array(x: Any) -> bool:
     return type(x) in array_types
 
 
+def as_operand(x: Any) -> Any:
+    """What an object of another library stands for, which may be a tracer; every other value as it is."""
+    if isinstance(x, Tracer) or is_array(x) or not hasattr(x, "__jax_array__"):
+        return x
+    return as_operand(x.__jax_array__())
+
+
 def is_array_like(x: object) -> bool:
     """Whether a value can be an argument of a primitive."""
     return (
@@ -302,7 +311,10 @@ def host_aval(x: Any) -> ShapedArray:
 
 aval_of[HostArray] = host_aval
 aval_of[TypedScalar] = lambda x: x.aval
-aval_of[ShapeDtypeStruct] = lambda x: shaped(x.shape, x.dtype, x.weak_type)  # where no value is needed
+# where no value is needed
+aval_of[ShapeDtypeStruct] = lambda x: shaped(
+    x.shape, x.dtype, x.weak_type, frozenset(), type_of_sharding(x._sharding, len(x.shape))
+)
 if not has_numpy:
     when_numpy_comes(lambda numpy: aval_of.update({numpy.ndarray: host_aval, numpy.generic: host_aval}))
 if has_numpy:

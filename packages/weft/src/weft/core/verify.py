@@ -78,7 +78,7 @@ def _check_types(eqn: JaxprEqn, where: str) -> None:
     try:
         with subject(UNKNOWN):  # `where` names the line
             # computed again, not read from the cache
-            out = eqn.primitive.abstract(*[a.aval for a in eqn.invars], **eqn.params)
+            out = eqn.primitive.result_types(tuple([a.aval for a in eqn.invars]), eqn.params)
     except Exception as e:
         raise VerificationError(f"{where} does not type-check: {e}") from e
     avals = [out] if isinstance(out, AbstractValue) else out
@@ -102,6 +102,7 @@ def _same(declared: AbstractValue, derived: AbstractValue) -> bool:
             declared.shape == derived.shape
             and declared.dtype == derived.dtype
             and declared.weak_type == derived.weak_type
+            and declared.placed == derived.placed
         )
     return declared == derived
 

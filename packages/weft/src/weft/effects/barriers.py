@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..core.effects import no_dce
 from ..core.primitive import Primitive, Zero, unsupported
+from ..core.shardings import each_same
 from ..core.wire import portable, stays
 from ..transforms.jvp import instantiate
 from ..transforms.stage import JaxprTracer
@@ -35,6 +36,7 @@ p.abstract, p.reference, p.decompose, p.jvp = (
 )
 p.transpose = lambda cts, *xs: optimization_barrier_p.bind(*[instantiate(ct) for ct in cts])
 p.batch = lambda axis, args, dims: (optimization_barrier_p.bind(*args), list(dims))
+p.shard, p.linear_in_sums = each_same, True
 
 dce_sink_p = Primitive(
     "dce_sink", multiple_results=True, basic=False, wire=stays("it is an effect, and a program from outside has none")
@@ -50,6 +52,7 @@ p.effects, p.impl = (lambda params: _NO_DCE), (lambda *xs, **params: [])
 p.jvp = lambda primals, tangents, **params: (dce_sink_p.bind(*primals, **params), [])
 p.transpose = unsupported("dce_sink has no results, so there is nothing to transpose")
 p.batch = lambda axis, args, dims, **params: (dce_sink_p.bind(*args, **params), [])
+p.shard, p.linear_in_sums = (lambda params, ins, outs: []), True
 
 # stage ---------------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from ..base.avals import shaped
 from ..core import effects
 from ..core.primitive import Primitive, unsupported
 from ..core.wire import CALLS_PYTHON
-from ..core.trace import get_aval, is_array, is_array_like
+from ..core.trace import as_operand, get_aval, is_array, is_array_like
 from ..base.errors import at_user_line
 from ..base.host import HostArray, adopted, from_flat, has_numpy, np, unpack
 from ..primitives.linear import broadcast_to_axis, expand_dims, moveaxis
@@ -114,7 +114,7 @@ def host_function(
                 )
             fixed.append((i, x))
             continue
-        x = x.__jax_array__() if hasattr(x, "__jax_array__") and not hasattr(x, "aval") else x
+        x = as_operand(x)
         dt = get_aval(x).dtype
         if dtypes.is_key(dt):
             keys.append((i, dt))

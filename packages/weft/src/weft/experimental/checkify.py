@@ -654,7 +654,12 @@ def _out_of_bounds(eqn: JaxprEqn, args: list):
             return None
         index = jnp.reshape(convert(index, dtypes.int32), (-1, len(axes)))
     bounds = jnp.array([shape[d] - sizes[d] for d in axes], "int32")
-    bad = jnp.ravel(jnp.logical_or(jnp.less(index, 0), jnp.greater(index, bounds)))
+    bad = jnp.ravel(
+        jnp.logical_or(
+            jnp.less(index, 0),
+            jnp.greater(index, bounds.reshape((1,) * (len(get_aval(index).shape) - 1) + bounds.shape)),
+        )
+    )
     first = jnp.argmax(bad)
     which = first % len(axes)
     values = [

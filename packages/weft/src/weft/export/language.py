@@ -16,6 +16,7 @@ import weft.primitives.inspection
 import weft.primitives.linalg
 import weft.primitives.linear
 import weft.primitives.matrix
+import weft.primitives.metadata
 import weft.primitives.placement
 import weft.primitives.positions
 import weft.primitives.ragged
@@ -36,11 +37,13 @@ import weft.higher_order.common
 import weft.higher_order.composite
 import weft.higher_order.cond
 import weft.higher_order.custom_jvp
+import weft.higher_order.custom_partitioning
 import weft.higher_order.custom_vjp
 import weft.higher_order.custom_vmap
 import weft.higher_order.fold
 import weft.higher_order.inline
 import weft.higher_order.linear_call
+import weft.higher_order.pallas_call
 import weft.higher_order.policies
 import weft.higher_order.prefix
 import weft.higher_order.refs
@@ -48,6 +51,7 @@ import weft.higher_order.remat
 import weft.higher_order.remat_split
 import weft.higher_order.scan
 import weft.higher_order.shard_map
+import weft.higher_order.sharding_rule
 import weft.higher_order.solve
 import weft.higher_order.while_loop
 import weft.higher_order.window

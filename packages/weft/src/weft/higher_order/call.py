@@ -96,7 +96,7 @@ def _partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) 
                 inline=params["inline"],
             ),
         )
-        if any(split.out_unknown)
+        if any(split.out_unknown) or split.staged.effects
         else []
     )
     known_outs, staged_outs = iter(outs[:n]), iter(staged)

@@ -10,10 +10,12 @@ from ..base.config import config
 from ..core.carries import Carries, PROGRAM, REST, Runs
 from ..core.effects import any_io
 from ..core.interpret import interpret
-from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var, eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr, subjaxprs
+from ..core.memo import Memo
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
+from ..core.shardings import placed_of
 from ..core.wire import many, portable
-from ..core.trace import get_aval, is_array_like
+from ..core.trace import Tracer, get_aval, is_array, is_array_like
 from ..base.source_info import api_boundary
 from ..base.errors import at_user_line, type_error
 from ..primitives.elementwise import clamp, eq, ne, select_n_p
@@ -30,7 +32,7 @@ from ..transforms.stage import stage_closed
 from ..transforms.transpose import transpose_jaxpr
 from ..base.tree import tree_flatten, tree_unflatten
 from .call import collective_names
-from .common import describe_mismatch, trace_open, widen
+from .common import close, describe_mismatch, reorder, trace_open, widen
 
 if TYPE_CHECKING:
     from ..base.annotations import PyTree
@@ -78,6 +80,20 @@ def _cond_jvp(
     return outs[:n], [next(ts) if nz else Zero(tangent_aval(get_aval(o))) for o, nz in zip(outs[:n], out_nz)]
 
 
+# by name: most programs have no references, and pages fetch their module when it is first imported
+_WRITING = ("swap", "addupdate", "free_ref")
+
+
+def _writes(jaxpr: Jaxpr) -> bool:
+    """Whether a program writes to references that it is given."""
+    given = {v for v in (*jaxpr.constvars, *jaxpr.invars) if type(v.aval) is AbstractRef}
+    for eqn in jaxpr.eqns:
+        if not given.isdisjoint(a for a in eqn.invars if type(a) is Var):
+            if eqn.primitive.name in _WRITING or any(map(_writes, subjaxprs(eqn.params))):
+                return True
+    return False
+
+
 def _cond_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, branches: Sequence[ClosedJaxpr]) -> tuple[Any, Any]:
     index, *ops = args
     batched = [d is not None for d in dims[1:]]
@@ -89,6 +105,13 @@ def _cond_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, branches: Sequ
                     "IO effect not supported in vmap-of-cond: where elements choose differently all branches run, and"
                     " the callback would be called for elements that do not choose its branch. Use lax.map over the"
                     " elements."
+                )
+            )
+        if any(_writes(b.jaxpr) for b in branches):
+            raise NotImplementedError(
+                at_user_line(
+                    "State effect not supported in vmap-of-cond: where elements choose differently all branches run,"
+                    " and each would write to the reference. Choose the value with weft.numpy.where, and write that."
                 )
             )
         index = to_front(axis, index, dims[0])
@@ -145,7 +168,8 @@ def _cond_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Par
     ]
     outs = _bind_cond(index, *known_ops, branches=tuple(known_branches))
     n = len(outs) - len(slots)
-    if not any(out_u):
+    # a branch without unknown results may still write to references of tangents
+    if not any(out_u) and not any(s.staged.effects for s in splits):
         return outs[:n]
     staged = trace.staged.process(
         cond_p, (index, *outs[n:], *[known_ops[j] for j in values], *unknown_ops), dict(branches=tuple(staged_branches))
@@ -366,12 +390,7 @@ def cond(
         >>> weft.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 5.0)
         Array(6., dtype=float32, weak_type=True)
     """
-    if (
-        len(operands) == 2
-        and callable(false_fun)
-        and callable(operands[1])
-        and not (callable(true_fun) and not callable(operands[1]))
-    ):
+    if len(operands) == 2 and callable(false_fun) and callable(operands[1]) and not callable(true_fun):
         true_operand: Any = true_fun  # in the old form, operands are passed by position
         on_true, false_operand, on_false = false_fun, operands[0], operands[1]
         return cond(pred, lambda ops: on_true(ops[0]), lambda ops: on_false(ops[1]), (true_operand, false_operand))
@@ -392,7 +411,7 @@ def cond(
         return true_fun(*operands) if bool(pred) else false_fun(*operands)
     if not dtypes.is_bool(aval.dtype):
         pred = ne(pred, scalar_like(pred, 0))
-    return choose(convert(pred, dtypes.int32), [false_fun, true_fun], operands, "cond")
+    return choose(convert(pred, dtypes.int32), [false_fun, true_fun], operands, "cond", (1, 0))
 
 
 def _operands(who: str, operands: tuple[Any, ...], operand: PyTree) -> tuple[Any, ...]:
@@ -407,14 +426,24 @@ def _operands(who: str, operands: tuple[Any, ...], operand: PyTree) -> tuple[Any
     return (operand,)
 
 
-def choose(index: Any, funs: Sequence[Callable[..., Any]], operands: Sequence[Any], who: str) -> Any:
-    """Binds cond: `funs[index](*operands)` for an int32 scalar in range."""
+def choose(
+    index: Any,
+    funs: Sequence[Callable[..., Any]],
+    operands: Sequence[Any],
+    who: str,
+    order: Sequence[int] | None = None,
+) -> Any:
+    """Binds cond: `funs[index](*operands)` for an int32 scalar in range. `order` is that in which they are traced."""
     flat, tree = tree_flatten(tuple(operands))
     for x in flat:
         if not is_array_like(x):
             raise TypeError(f"lax.{who} operands must be arrays; got a value of type {type(x).__name__}: {x!r}.")
     avals = [get_aval(x) for x in flat]
-    traced = [trace_open(f, tree, avals, f"a branch of {who}, {getattr(f, '__name__', 'f')}") for f in funs]
+    order = range(len(funs)) if order is None else order
+    found = {
+        i: trace_open(funs[i], tree, avals, f"a branch of {who}, {getattr(funs[i], '__name__', 'f')}") for i in order
+    }
+    traced = [found[i] for i in range(len(funs))]
     first_tree = traced[0][2]
     outs = [list(j.out_avals) for j, _, _ in traced]
     for i, (_, _, out_tree) in enumerate(traced[1:], 1):
@@ -425,19 +454,38 @@ def choose(index: Any, funs: Sequence[Callable[..., Any]], operands: Sequence[An
                 f"{who} branches must have equal output types: in the result of branch {i} {problem} (branch 0)."
             )
     strong = [_common(column) for column in zip(*outs)]
-    consts, closed = [], []
-    for _, cs, _ in traced:
-        consts.extend(cs)
-    start = 0
-    for jaxpr, cs, _ in traced:
-        closed.append(_with_consts(jaxpr, len(cs), start, [get_aval(c) for c in consts], avals, strong))
-        start += len(cs)
-    values, wide = widen(index, [*consts, *flat], closed)
-    return tree_unflatten(first_tree, _bind_cond(index, *values, branches=tuple(wide)))
+    consts: dict[int, Any] = {id(c): c for i in order for c in found[i][1]}
+    place = {key: i for i, key in enumerate(consts)}
+    shared, inputs = [get_aval(c) for c in consts.values()], [*consts.values(), *flat]
+    branches = [
+        _with_consts(jaxpr, tuple(place[id(c)] for c in cs), (*shared, *avals), len(shared), tuple(strong))
+        for jaxpr, cs, _ in traced
+    ]
+    # what every branch hands on is no result of the choice
+    handed = [_handed_on([b.jaxpr for b in branches], k, inputs) for k in range(len(strong))]
+    chosen = [k for k, i in enumerate(handed) if i is None]
+    left = [reorder(b, range(len(inputs)), chosen) for b in branches]
+    values, wide = widen(index, inputs, left)
+    results = iter(_bind_cond(index, *values, branches=tuple(wide)))
+    return tree_unflatten(first_tree, [next(results) if i is None else inputs[i] for i in handed])
+
+
+def _handed_on(branches: Sequence[Jaxpr], result: int, inputs: Sequence[Value]) -> int | None:
+    """The operand that is this result of every branch; None if there is none. (A value of the host becomes an array as
+    a result.)
+    """
+    places: set[int | None] = set()
+    for branch in branches:
+        out = branch.outvars[result]
+        places.add(branch.invars.index(out) if isinstance(out, Var) and out in branch.invars else None)
+    i = places.pop()
+    if places or i is None or isinstance(branches[0].invars[i].aval, AbstractRef):
+        return None
+    return i if isinstance(inputs[i], Tracer) or is_array(inputs[i]) else None
 
 
 def _equal_but_for_weakness(a: Value, b: Value) -> bool:
-    return all(x.shape == y.shape and x.dtype == y.dtype for x, y in zip(a, b))
+    return all(x.shape == y.shape and x.dtype == y.dtype and placed_of(x) == placed_of(y) for x, y in zip(a, b))
 
 
 def _common(column: Any) -> tuple[Any, Any]:
@@ -449,17 +497,22 @@ def _common(column: Any) -> tuple[Any, Any]:
     return dt, weak
 
 
+_SHARED: Memo[Any, ClosedJaxpr] = Memo()
+
+
 def _with_consts(
-    jaxpr: Jaxpr, n: int, start: int, const_avals: Sequence[AbstractValue], avals: Sequence[AbstractValue], strong: Any
+    jaxpr: Jaxpr, places: tuple[int, ...], avals: tuple[AbstractValue, ...], shared: int, strong: tuple[Any, ...]
 ) -> ClosedJaxpr:
-    """A branch that takes the constants of all branches, and gives results of the common types."""
+    """A branch that takes the constants of all branches, its own at `places`, and gives results of the common types."""
     same = all((a.dtype, a.weak_type) == s for a, s in zip(jaxpr.out_avals, strong))
-    if same and n == len(const_avals):
-        return ClosedJaxpr(jaxpr, [])
+    if same and places == tuple(range(shared)):
+        return close(jaxpr)
 
     def run(*args: Value) -> list[Any]:
-        mine = args[start : start + n]
-        outs = eval_jaxpr(jaxpr, [], *mine, *args[len(const_avals) :])
+        outs = eval_jaxpr(jaxpr, [], *[args[i] for i in places], *args[shared:])
         return [convert(o, dt, weak) for o, (dt, weak) in zip(outs, strong)]
 
-    return stage_closed(run, [*const_avals, *avals])
+    table, key = _SHARED.of(jaxpr), (places, avals, shared, strong)
+    if key not in table:
+        table[key] = stage_closed(run, avals)
+    return table[key]

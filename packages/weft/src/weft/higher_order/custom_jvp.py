@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Callable, Concatenate, Generic, ParamSpec
 
 from ..base.annotations import override
 from ..base import dtypes
-from ..base.avals import AbstractValue, shaped, tangent_aval
+from ..base.avals import AbstractValue, tangent_aval
 from ..core.carries import Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, Zero
+from ..core.shardings import without_axis
 from ..core.wire import IS_OPENED
 from ..core.trace import get_aval
 from ..base.errors import UnexpectedTracerError, at_user_line
@@ -166,7 +167,7 @@ def element_zero(axis: Axis, t: Value, batched: bool) -> Any:
     """A zero tangent inside `vmap`, where it has the type of one element."""
     if not batched or type(t) is not SymbolicZero:
         return t
-    return SymbolicZero(shaped(t.aval.shape[1:], t.aval.dtype, t.aval.weak_type))
+    return SymbolicZero(without_axis(t.aval))
 
 
 def _stage(trace: JaxprTrace, args: Sequence[Value], params: Params) -> Any:

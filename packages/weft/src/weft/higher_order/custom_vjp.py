@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Callable, Concatenate, Generic, ParamSpec
 
 from ..base.annotations import Args, Function, Result, like, override
 from ..base import dtypes
-from ..base.avals import ShapedArray, shaped, tangent_aval
+from ..base.avals import ShapedArray, tangent_aval
 from ..core.carries import Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, JaxprEqn, Var, eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, Zero, unsupported
+from ..core.shardings import with_axis
 from ..core.wire import IS_OPENED
 from ..core.trace import get_aval, is_array_like
 from ..base.errors import at_user_line
@@ -18,7 +19,7 @@ from ..primitives.linear import broadcast_to_axis, convert, moveaxis, reduce_sum
 from ..transforms.batch import batch_flat, batch_jaxpr, to_front
 from ..transforms.jvp import instantiate, jvp_jaxpr
 from ..transforms.stage import consts_as_args, stage
-from ..base.tree import tree_flatten, tree_map, tree_unflatten
+from ..base.tree import broadcast_prefix, tree_flatten, tree_map, tree_unflatten
 from ..base.registration import register_pytree_node
 from .call import collective_names
 from .custom_jvp import (
@@ -237,7 +238,9 @@ def _batched_bwd(bwd: Callable[..., Any], axis: Axis, n_res: int, in_dims: Dims)
             elif want is not None:
                 results.append(moveaxis(to_front(axis, x, d), 0, want))
             else:
-                results.append(reduce_sum(broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0), (0,)))
+                results.append(
+                    reduce_sum(broadcast_to_axis(x, axis.size, axis.placed) if d is None else moveaxis(x, d, 0), (0,))
+                )
         return results
 
     return run
@@ -360,7 +363,7 @@ def _lin_batch(
 ) -> tuple[Any, Any]:
     args = [to_front(axis, x, d) for x, d in zip(args, dims)]
     batched = _batched_bwd(bwd, axis, num_res, [0] * len(in_zeros))
-    avals = tuple(shaped((axis.size, *a.shape), a.dtype, a.weak_type) for a in out_avals)
+    avals = tuple(with_axis(a, axis.size, 0, axis.placed) for a in out_avals)
     outs = custom_lin_p.bind(
         *args,
         num_res=num_res,
@@ -632,6 +635,22 @@ class custom_vjp(Generic[Args, Result]):
         return tree_unflatten(trees["out"], outs)
 
 
+def _matched(ct: Any, structure: PyTreeDef) -> list[Any]:
+    """The cotangent of each leaf of an argument: a leaf stands for all below it, and what is an array for the library
+    that made it stands for a leaf.
+    """
+    leaves, tree = tree_flatten(ct, is_leaf=lambda x: x is None)
+    if tree == structure:
+        return leaves
+    try:
+        return broadcast_prefix(ct, structure.unflatten([0] * structure.num_leaves))
+    except ValueError:
+        mine = structure.flatten_up_to(ct)
+        if any(x is not None and not is_zero(x) and not is_array_like(x) for x in mine):
+            raise ValueError(f"it gives {tree} for an argument of structure {structure}") from None
+        return mine
+
+
 def _flat_cotangents(cts: Sequence[Value], in_tree: PyTreeDef, rule: str, fun: str) -> list[Any]:
     if isinstance(cts, list):
         cts = tuple(cts)
@@ -650,11 +669,7 @@ def _flat_cotangents(cts: Sequence[Value], in_tree: PyTreeDef, rule: str, fun: s
             flat.extend([None] * sub.num_leaves)
         else:
             try:
-                leaves, tree = tree_flatten(ct, is_leaf=lambda x: x is None)
-                mine = leaves if tree == sub else sub.flatten_up_to(ct)
-                if tree != sub and any(x is not None and not is_zero(x) and not is_array_like(x) for x in mine):
-                    raise ValueError(f"it gives {tree} for an argument of structure {sub}")
-                flat.extend(mine)
+                flat.extend(_matched(ct, sub))
             except ValueError as e:
                 raise TypeError(
                     f"Custom VJP bwd rule {rule} for {fun} gives a cotangent of another structure than the"

@@ -12,6 +12,7 @@ from ..core.carries import Carries, PROGRAM, Runs
 from ..core.interpret import interpret
 from ..core.jaxpr import eval_jaxpr
 from ..core.primitive import Primitive, Zero
+from ..core.shardings import parts_of, without
 from ..core.wire import AXES, portable
 from ..core.trace import Axis, get_aval
 from ..base.errors import type_error
@@ -98,7 +99,9 @@ def derive(primitive: Primitive, folded: Callable[..., Any], with_axis: Callable
         (xs, inits), (x_dims, init_dims) = halves(args), halves(dims)
         if any(d is not None for d in init_dims):
             return batch_flat(lambda *ys: folded(*ys, **params), axis, args, dims)
-        xs = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(xs, x_dims)]
+        xs = [
+            broadcast_to_axis(x, axis.size, axis.placed) if d is None else moveaxis(x, d, 0) for x, d in zip(xs, x_dims)
+        ]
         return primitive.bind(*xs, *inits, **with_axis(params)), [0] * len(xs)
 
     primitive.jvp, primitive.batch, primitive.decompose = jvp, batch, folded
@@ -144,4 +147,5 @@ def _folded(*args: Value, jaxpr: ClosedJaxpr, dimensions: tuple[int, ...]) -> li
 
 reduce_p.carries = Carries(Runs.COMBINING, {"jaxpr": ()})
 reduce_p.abstract, reduce_p.reference = _abstract, _reference
+reduce_p.shard = lambda params, ins, outs: [without(params["dimensions"], parts_of(a)) for a in ins[: len(outs)]]
 derive(reduce_p, _folded, lambda params: dict(params, dimensions=tuple(d + 1 for d in params["dimensions"])))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from ..base.avals import shaped
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.trace import get_aval
+from ..core.shardings import without_axis
 from ..base.errors import at_user_line
 from ..primitives.linear import add_any, broadcast_to_axis, moveaxis
 from ..primitives.references import addupdate_p, get_p, read, result_shape, swap_p, whole, write
@@ -17,7 +17,7 @@ from .call import jit_p
 from .cond import cond_p
 from .custom_jvp import custom_jvp_call_p
 from .custom_vjp import custom_vjp_call_p
-from .scan import scan_p
+from .scan import as_constants, scan_p
 from .while_loop import while_p
 from .remat import remat_p
 from .shard_map import bind_shard_map, scope, shard_map_p
@@ -62,11 +62,21 @@ def _results(eqn: JaxprEqn, outs: Sequence[Any], refs: Sequence[Any]) -> tuple[S
     return outs[:n], dict(zip(refs, outs[n:]))
 
 
+def _without_reads(n: int, refs: Sequence[Any], closeds: Sequence[ClosedJaxpr]) -> tuple[list[ClosedJaxpr], list[Any]]:
+    """Programs of `n` results, that do not return the values of references which none of them changes, and the
+    references whose values they return.
+    """
+    changed = [any(c.jaxpr.outvars[n + i] is not c.jaxpr.invars[i] for c in closeds) for i in range(len(refs))]
+    kept = [*range(n), *[n + i for i, c in enumerate(changed) if c]]
+    programs = [ClosedJaxpr(c.jaxpr.replace(outvars=[c.jaxpr.outvars[k] for k in kept]), c.consts) for c in closeds]
+    return programs if not all(changed) else list(closeds), [r for r, c in zip(refs, changed) if c]
+
+
 def _jit(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Any], dict[Any, Any]]:
-    refs, inputs, (closed,) = _parts(eqn.invars, values, eqn.params["jaxpr"])
-    return _results(
-        eqn, jit_p.bind(*inputs, **dict(eqn.params, jaxpr=closed, donated_invars=(False,) * len(inputs))), refs
-    )
+    refs, inputs, programs = _parts(eqn.invars, values, eqn.params["jaxpr"])
+    (closed,), written = _without_reads(len(eqn.outvars), refs, programs)
+    params = dict(eqn.params, jaxpr=closed, donated_invars=(False,) * len(inputs))
+    return _results(eqn, jit_p.bind(*inputs, **params), written)
 
 
 def _remat(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Any], dict[Any, Any]]:
@@ -77,8 +87,9 @@ def _remat(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Any], dict[
 
 
 def _cond(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Any], dict[Any, Any]]:
-    refs, inputs, branches = _parts(eqn.invars[1:], values[1:], *eqn.params["branches"])
-    return _results(eqn, cond_p.bind(values[0], *inputs, **dict(eqn.params, branches=tuple(branches))), refs)
+    refs, inputs, programs = _parts(eqn.invars[1:], values[1:], *eqn.params["branches"])
+    branches, written = _without_reads(len(eqn.outvars), refs, programs)
+    return _results(eqn, cond_p.bind(values[0], *inputs, **dict(eqn.params, branches=tuple(branches))), written)
 
 
 def _custom(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Sequence[Any], dict[Any, Any]]:
@@ -132,15 +143,26 @@ def _scan(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Any, Any]:
     consts = k - sum(map(is_ref, atoms[:k]))
     fun = discharged_function(p["jaxpr"], atoms, refs)
     body = lambda *xs: _scan_step(fun, xs, consts, len(refs))
-    rows = [shaped(a.shape[1:], a.dtype, a.weak_type) for a in _avals(values[m:])]
+    rows = [without_axis(a) for a in _avals(values[m:])]
     closed = stage_closed(body, _avals([*others[:consts], *held, *values[k:m]]) + rows)
+    read = _only_read(closed, refs, consts)
+    jaxpr, fixed, carry = as_constants(closed.jaxpr, others[:consts], [*held, *values[k:m]], read)
     outs = scan_p.bind(
-        *others[:consts],
-        *held,
-        *values[k:],
-        **dict(p, jaxpr=closed, num_consts=consts, num_carry=len(refs) + p["num_carry"]),
+        *fixed,
+        *carry,
+        *values[m:],
+        **dict(p, jaxpr=ClosedJaxpr(jaxpr, closed.consts), num_consts=len(fixed), num_carry=len(carry)),
     )
-    return outs[len(refs) :], dict(zip(refs, outs[: len(refs)]))
+    written = [r for i, r in enumerate(refs) if i not in read]
+    return outs[len(written) :], dict(zip(written, outs[: len(written)]))
+
+
+def _only_read(body: ClosedJaxpr, refs: Sequence[Any], first: int) -> set[int]:
+    """The references, by number, whose values a loop's body, which takes them from argument `first` on, returns
+    unchanged.
+    """
+    jaxpr = body.jaxpr
+    return {i for i in range(len(refs)) if jaxpr.outvars[i] is jaxpr.invars[first + i]}
 
 
 def _scan_step(fun: Callable[..., Any], xs: Sequence[Value], consts: int, n: int) -> list[Any]:
@@ -181,20 +203,27 @@ def _while(eqn: JaxprEqn, values: Sequence[Value]) -> tuple[Any, Any]:
         return [*after, *outs]
 
     loop = _avals([*held, *carry])
+    whole = stage_closed(body, _avals(body_consts) + loop)
+    asked = stage_closed(cond, _avals(cond_consts) + loop)
+    read = _only_read(whole, refs, len(body_consts))
+    everything = [*held, *carry]
+    body_jaxpr, body_fixed, rest = as_constants(whole.jaxpr, body_consts, everything, read)
+    # the condition returns no carry
+    cond_jaxpr, cond_fixed, _ = as_constants(asked.jaxpr, cond_consts, everything, read, returns_carry=False)
     outs = while_p.bind(
-        *cond_consts,
-        *body_consts,
-        *held,
-        *carry,
+        *cond_fixed,
+        *body_fixed,
+        *rest,
         **dict(
             p,
-            cond_jaxpr=stage_closed(cond, _avals(cond_consts) + loop),
-            cond_nconsts=len(cond_consts),
-            body_jaxpr=stage_closed(body, _avals(body_consts) + loop),
-            body_nconsts=len(body_consts),
+            cond_jaxpr=ClosedJaxpr(cond_jaxpr, asked.consts),
+            cond_nconsts=len(cond_fixed),
+            body_jaxpr=ClosedJaxpr(body_jaxpr, whole.consts),
+            body_nconsts=len(body_fixed),
         ),
     )
-    return outs[n:], dict(zip(refs, outs[:n]))
+    written = [r for i, r in enumerate(refs) if i not in read]
+    return outs[len(written) :], dict(zip(written, outs[: len(written)]))
 
 
 for _p, _rule in (

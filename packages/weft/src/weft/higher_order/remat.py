@@ -11,12 +11,14 @@ from ..base.annotations import Args, Decorator, Function, Result
 from ..base.avals import tangent_aval
 from ..core.carries import Carries, OPEN_PROGRAM, Runs
 from ..core.effects import any_io
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, Var, eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
-from ..core.wire import FLAG, NOTHING, TEXT, either, many, portable, word
+from ..core.shardings import same
+from ..core.wire import FLAG, NOTHING, TEXT, either, many, portable
 from ..core.trace import get_aval
 from ..base.errors import at_user_line
-from ..primitives.rules import linear_jvp
+from ..primitives.placement import to_memory_p
+from ..primitives.linear import full
 from ..base.source_info import api_boundary
 from ..transforms.batch import batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
@@ -136,7 +138,7 @@ def _partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Params) 
     params = _protected(params, len(kept_values), *[1 if i is None else [i] for i in left])
     staged_outs = iter(
         trace.staged.process(remat_p, tuple(inputs), dict(params, jaxpr=whole, differentiated=True))
-        if any(split.out_unknown)
+        if any(split.out_unknown) or split.staged.effects
         else []
     )
     known_outs = iter(outs[:n_known])
@@ -326,6 +328,8 @@ def checkpoint(
             differentiated=False,
             policy=policy,
         )
+        # a number that the function made is Python's, or an array where Python has no such type
+        outs = [full((), x.val, x.aval.dtype, x.aval.weak_type) if type(x) is TypedScalar else x for x in outs]
         return tree_unflatten(box[0], outs)
 
     update_wrapper(wrapped, fun)
@@ -353,6 +357,7 @@ name_p.decompose = name_p.impl = lambda x, *, name: x
 # the tangent is another value
 name_p.jvp = lambda primals, tangents, *, name: (name_p.bind(primals[0], name=name), tangents[0])
 name_p.transpose = lambda ct, x, *, name: [ct]
+name_p.shard, name_p.linear_in_sums = same, True
 name_p.batch = lambda axis, args, dims, *, name: (name_p.bind(args[0], name=name), dims[0])
 
 
@@ -378,13 +383,3 @@ def checkpoint_name(x: Tree, name: str) -> Tree:
     if not isinstance(name, str):
         raise TypeError(f"checkpoint_name takes a string as its name, got {name!r}.")
     return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
-
-
-# A value moved to another memory of its device ("device", "pinned_host"). On a device with one memory, nothing moves.
-to_memory_p = Primitive("device_put", wire=portable(memory=word("device", "pinned_host", "unpinned_host")))
-to_memory_p.abstract = lambda x, *, memory: x
-to_memory_p.reference = lambda x, *, memory: x
-to_memory_p.decompose = lambda x, *, memory: x
-to_memory_p.jvp = linear_jvp(to_memory_p)
-to_memory_p.transpose = lambda ct, x, *, memory: [ct]
-to_memory_p.batch = lambda axis, args, dims, *, memory: (to_memory_p.bind(args[0], memory=memory), dims[0])

@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar
 
 from ..base import dtypes
-from ..base.avals import SymbolicSize, as_size, reshaped, tangent_aval
+from ..base.avals import AbstractRef, SymbolicSize, as_size, tangent_aval
 from ..base.config import config
 from ..symbolic.dims import max_dim
 from ..core.carries import Carries, Counted, PROGRAM, REST, Runs
 from ..core.interpret import interpret
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
+from ..core.shardings import parts_of, with_axis, without_axis
 from ..core.wire import COUNT, FLAG, INTEGER, SIZE, either, portable
-from ..core.trace import Tracer, get_aval, is_array, is_array_like, tracing
+from ..core.trace import Tracer, as_operand, get_aval, is_array, is_array_like, tracing
 from ..base.source_info import api_boundary
 from ..base.errors import ConcretizationTypeError, at_user_line, type_error
 from ..base.host import np
 from ..primitives.dynamic_slice import dynamic_slice_p
 from ..primitives.linear import add_any, convert, expand_dims, moveaxis, squeeze, zeros
 from ..primitives.rules import scalar_like, shape_of
-from ..primitives.shape import concatenate, slice_
+from ..primitives.shape import concatenate, iota, slice_
 from ..transforms.batch import batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
 from ..transforms.discharge import hoist_refs
@@ -30,7 +31,7 @@ from ..transforms.stage import JaxprTrace
 from ..transforms.transpose import backward_pass
 from ..base.tree import tree_flatten, tree_leaves, tree_structure, tree_unflatten
 from .call import collective_names, jit_p
-from .common import avals_of, close, describe_mismatch, reorder, strengthen, trace_open
+from .common import avals_of, close, describe_mismatch, reorder, selection, strengthen, trace_open
 from .inline import inlined, without_calls
 
 
@@ -74,7 +75,7 @@ def _bind_scan(*args: Value, jaxpr: ClosedJaxpr, num_consts: int, **params: Any)
 def _scan_abstract(
     *avals: AbstractValue, jaxpr: ClosedJaxpr, length: Size, reverse: bool, unroll: int, num_consts: int, num_carry: int
 ) -> list[AbstractValue]:
-    ys = [reshaped(a, (length, *a.shape)) for a in jaxpr.out_avals[num_carry:]]
+    ys = [with_axis(a, length) for a in jaxpr.out_avals[num_carry:]]
     return [*jaxpr.out_avals[:num_carry], *ys]
 
 
@@ -229,7 +230,7 @@ def _scan_partial_eval(trace: PartialTrace, args: tuple[Value, ...], params: Par
     outs = _bind_scan(*k_consts, *k_carry, *k_xs, jaxpr=body, num_consts=len(k_consts), num_carry=len(k_carry), **loop)
     known_outs = outs[:n_known]
     stacked = {**{a: outs[i] for a, i in results.items()}, **given, **dict(zip(saved, outs[n_known:]))}
-    if not any(split.out_unknown):
+    if not any(split.out_unknown) and not split.staged.effects:
         return known_outs
     first, _ = dce_jaxpr(
         prefix.replace(outvars=[a for a, inv in zip(atoms, invariant) if inv]), [True] * sum(invariant), True
@@ -387,7 +388,7 @@ def _scan_split_for_remat(eqn: JaxprEqn, split: Callable[..., Any]) -> tuple[Any
         [v for v in saved if v not in fixed or body.constvars],
     )
     before, outside = inlined(dce_jaxpr(prefix.replace(outvars=once), [True] * len(once), True)[0], eqn.invars[:n])
-    stacked = [Var(reshaped(v.aval, (params["length"], *v.aval.shape))) for v in each]
+    stacked = [Var(with_axis(v.aval, params["length"])) for v in each]
     inside = [e for e in body.eqns if not (e.outvars and all(v in once or type(v) is DropVar for v in e.outvars))]
     forward = forward.replace(
         jaxpr=body.replace(
@@ -460,15 +461,44 @@ def scan(
     return _scan("scan", f, init, xs, length, reverse, unroll)
 
 
+def _over_references(
+    f: Callable[..., Any], xs: Sequence[Any], xs_tree: Any, avals: Sequence[Any]
+) -> tuple[Callable[..., Any], Any]:
+    """A body and an `xs` for a scan over mutable references: iteration i is given the part `ref.at[i]` of each."""
+    at = [i for i, a in enumerate(avals) if type(a) is AbstractRef]
+    if any(not avals[i].shape for i in at):
+        raise ValueError("scan got a mutable reference with no leading axis to scan over.")
+    sizes = {avals[i].shape[0] for i in at}
+    if len(sizes) > 1:
+        raise ValueError(f"scan got references of different leading sizes: {sorted(sizes)}.")
+
+    def body(carry: Any, given: Any) -> Any:
+        i, rest = given
+        left = iter(rest)
+        return f(carry, xs_tree.unflatten([x.at[i] if k in at else next(left) for k, x in enumerate(xs)]))
+
+    return body, (iota(dtypes.int32, (sizes.pop(),), 0), [x for k, x in enumerate(xs) if k not in at])
+
+
 def _scan(
-    who: str, f: Callable[..., Any], init: PyTree, xs: PyTree, length: Size | None, reverse: bool, unroll: int | bool
+    who: str,
+    f: Callable[..., Any],
+    init: PyTree,
+    xs: PyTree,
+    length: Size | None,
+    reverse: bool,
+    unroll: int | bool,
+    of: Callable[..., Any] | None = None,
 ) -> tuple[Any, Any]:
-    """`scan`, for the function that errors name."""
+    """`scan`, for the function that errors name; `of` as for `trace_open`."""
     xs_flat, xs_tree = tree_flatten(xs)
     xs_flat = [_as_array(x, "lax.scan") for x in xs_flat]
     init_flat, init_tree = tree_flatten(init)
     init_flat = [_as_array(x, "lax.scan") for x in init_flat]
     xs_avals = avals_of(xs_flat)
+    if any(type(a) is AbstractRef for a in xs_avals):
+        over = _over_references(f, xs_flat, xs_tree, xs_avals)
+        return _scan(who, over[0], init, over[1], length, reverse, unroll)
     if any(not a.shape for a in xs_avals):
         raise ValueError(
             "scan got value with no leading axis to scan over: "
@@ -477,14 +507,22 @@ def _scan(
     length = _common_length(length, xs_avals)
     if config.disable_jit:
         return _scan_in_python(f, init, xs_flat, xs_tree, length, reverse)
-    x_avals = [reshaped(a, a.shape[1:]) for a in xs_avals]
+    for a in xs_avals:
+        if parts_of(a)[0] is not None:
+            raise ValueError(
+                at_user_line(
+                    f"{who} goes through the leading axis of xs, which must be whole, and that of {a.str_short()} is"
+                    " divided. Gather it first, with weft.sharding.reshard(x, weft.P(None, …))."
+                )
+            )
+    x_avals = [without_axis(a) for a in xs_avals]
     in_tree = tree_structure(
         (init_tree.unflatten([0] * init_tree.num_leaves), xs_tree.unflatten([0] * xs_tree.num_leaves))
     )
     for _ in range(3):
         carry_avals = avals_of(init_flat)
         jaxpr, consts, out_tree = trace_open(
-            f, in_tree, [*carry_avals, *x_avals], f"the body of {who}, {getattr(f, '__name__', 'f')}"
+            f, in_tree, [*carry_avals, *x_avals], f"the body of {who}, {getattr(f, '__name__', 'f')}", of
         )
         children = out_tree.children()
         if out_tree.node is not tuple or len(children) != 2:
@@ -518,7 +556,7 @@ def _scan(
         )
     steps = (length_ if unroll is True else 1 if unroll is False else unroll) or 1
     same = _unchanged(jaxpr.outvars[:num_carry], jaxpr.invars[len(consts) :], init_flat)
-    jaxpr, consts, carry = _as_constants(jaxpr, consts, init_flat, same)
+    jaxpr, consts, carry = as_constants(jaxpr, consts, init_flat, same)
     results = iter(
         _bind_scan(
             *consts,
@@ -575,11 +613,11 @@ def _unchanged(outvars: Sequence[Any], invars: Sequence[Any], values: Sequence[A
     }
 
 
-def _as_constants(
-    jaxpr: Jaxpr, consts: Sequence[Any], carry: Sequence[Any], same: set[int]
+def as_constants(
+    jaxpr: Jaxpr, consts: Sequence[Any], carry: Sequence[Any], same: set[int], returns_carry: bool = True
 ) -> tuple[Jaxpr, list[Any], list[Any]]:
     """A loop's jaxpr with parts of the carry, which do not change, as constants of it: the jaxpr, its constants, the
-    carry that is left.
+    carry that is left. returns_carry: its first results are the carry.
     """
     if not same:
         return jaxpr, list(consts), list(carry)
@@ -590,9 +628,9 @@ def _as_constants(
         *[n + i for i in range(m) if i not in same],
         *range(n + m, len(jaxpr.invars)),
     ]
-    outvars = [v for i, v in enumerate(jaxpr.outvars) if i not in same]
+    outs = [i for i in range(len(jaxpr.outvars)) if i not in same or not returns_carry]
     return (
-        jaxpr.replace(invars=[jaxpr.invars[i] for i in order], outvars=outvars),
+        selection(jaxpr, order, outs),
         [*consts, *[carry[i] for i in sorted(same)]],
         [x for i, x in enumerate(carry) if i not in same],
     )
@@ -601,7 +639,7 @@ def _as_constants(
 def _as_array(x: Value, who: str) -> Value:
     if not is_array_like(x):
         raise TypeError(f"{who} takes arrays; got a value of type {type(x).__name__}: {x!r}.")
-    return x.__jax_array__() if hasattr(x, "__jax_array__") and not hasattr(x, "aval") else x
+    return as_operand(x)
 
 
 def row(x: Value, i: Value) -> Value:

@@ -15,6 +15,7 @@ from ..core.carries import Carries, Runs
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr, subjaxprs
 from ..core.memo import memoized, memoized_closed
 from ..core.primitive import AsDecomposed, Primitive, UndefinedPrimal, Zero
+from ..core.shardings import parts_of
 from ..core.wire import COMMUNICATES
 from ..core.trace import Axis, axis_env, get_aval, mapped_axes
 from ..primitives.collective import all_gather_p, axis_index_p, psum_p
@@ -23,7 +24,8 @@ from ..primitives.dynamic_slice import dynamic_slice_p
 from ..primitives.linear import expand_dims, full, moveaxis, reshape, squeeze
 from ..primitives.rules import shape_of
 from ..primitives.shape import slice_
-from ..base.mesh import AbstractMesh, Mesh, NamedSharding, P, axes_of
+from ..base.errors import at_user_line
+from ..base.mesh import AbstractMesh, AxisType, Mesh, NamedSharding, P, axes_of, sharding_in_types
 from ..transforms.batch import batch_flat, batch_jaxpr, to_front
 from ..transforms.dce import dce_jaxpr
 from ..transforms.discharge import hoist_refs
@@ -79,20 +81,33 @@ def inside() -> bool:
     return any(a.manual for a in axis_env())
 
 
+def mesh_inside(mesh: Mesh | AbstractMesh, manual: Collection[Any]) -> AbstractMesh:
+    """The mesh as the body of a shard_map sees it."""
+    return mesh.abstract_mesh.update_axis_types({n: AxisType.Manual for n in manual})
+
+
 def local_aval(
-    aval: AbstractValue, spec: PartitionSpec, mesh: Mesh | AbstractMesh, check_vma: bool = False
+    aval: AbstractValue,
+    spec: PartitionSpec,
+    mesh: Mesh | AbstractMesh,
+    check_vma: bool = False,
+    manual: Collection[Any] = (),
 ) -> AbstractValue:
-    """One device's part of an aval. Raises ValueError if an axis can't be cut evenly. With `check_vma`, the type of the
-    part has the axes along which it varies.
+    """One device's part of an aval. Raises ValueError if an axis can't be cut evenly, or the type says that the value
+    is divided otherwise along the axes `manual`. With `check_vma`, the type of the part has the axes along which it
+    varies.
     """
     if len(spec) > len(aval.shape):
         raise ValueError(f"the spec {spec} has more entries than the value of shape {aval.shape} has axes.")
     if type(aval) is AbstractRef:
-        return AbstractRef(_local_array(aval.inner, spec, mesh, check_vma))
-    return _local_array(array_aval(aval), spec, mesh, check_vma)
+        return AbstractRef(_local_array(aval.inner, spec, mesh, check_vma, manual))
+    return _local_array(array_aval(aval), spec, mesh, check_vma, manual)
 
 
-def _local_array(aval: ShapedArray, spec: PartitionSpec, mesh: Mesh | AbstractMesh, check_vma: bool) -> ShapedArray:
+def _local_array(
+    aval: ShapedArray, spec: PartitionSpec, mesh: Mesh | AbstractMesh, check_vma: bool, manual: Collection[Any]
+) -> ShapedArray:
+    _check_spec(aval, spec, mesh, manual)
     sizes, shape = mesh.shape, list(aval.shape)
     for i, part in enumerate(spec):
         n = math.prod(sizes[a] for a in axes_of(part))
@@ -103,7 +118,25 @@ def _local_array(aval: ShapedArray, spec: PartitionSpec, mesh: Mesh | AbstractMe
             )
         shape[i] //= n
     vma = aval.vma.union(a for part in spec for a in axes_of(part)) if check_vma else aval.vma
-    return shaped(tuple(shape), aval.dtype, aval.weak_type, vma)
+    inside = None
+    if aval.placed is not None:
+        parts = [tuple([a for a in axes_of(part) if a not in manual]) for part in aval.placed.spec]
+        inside = sharding_in_types(mesh_inside(mesh, manual), P(*parts), len(shape))
+    return shaped(tuple(shape), aval.dtype, aval.weak_type, vma, inside)
+
+
+def _check_spec(aval: ShapedArray, spec: PartitionSpec, mesh: Mesh | AbstractMesh, manual: Collection[Any]) -> None:
+    """Raises ValueError where a type and a spec say different things of explicit axes."""
+    named = [axes_of(part) for part in (*spec, *[None] * (len(aval.shape) - len(spec)))]
+    explicit = set(mesh.typed_axes).intersection(manual)
+    for i, (have, want) in enumerate(zip(map(axes_of, parts_of(aval)), named)):
+        if explicit.intersection(have) != explicit.intersection(want):
+            raise ValueError(
+                at_user_line(
+                    f"axis {i} of {aval.str_short()} is not divided as the spec {spec} says. Leave in_specs out, which"
+                    f" then follow from the types, or move the value first: weft.reshard(x, {spec})."
+                )
+            )
 
 
 def global_aval(
@@ -116,7 +149,10 @@ def global_aval(
     shape = list(aval.shape)
     for i, part in enumerate(spec):
         shape[i] *= math.prod(sizes[a] for a in axes_of(part))
-    return shaped(tuple(shape), aval.dtype, aval.weak_type, aval.vma - manual)
+    named = [axes_of(part) for part in (*spec, *[None] * (len(shape) - len(spec)))]
+    parts = P(*[(*a, *axes_of(part)) for a, part in zip(named, parts_of(aval))])
+    placed = sharding_in_types(mesh.abstract_mesh, parts, len(shape)) if mesh.typed_axes else None
+    return shaped(tuple(shape), aval.dtype, aval.weak_type, aval.vma - manual, placed)
 
 
 def unmentioned(spec: PartitionSpec, mesh: Mesh | AbstractMesh, manual: frozenset[Any]) -> tuple[Any, ...]:

@@ -30,9 +30,9 @@ from ..transforms.linearize import split_jaxpr
 from ..transforms.stage import JaxprTrace, stage
 from ..base.tree import tree_flatten, tree_structure, tree_unflatten, treedef_is_leaf
 from .call import collective_names
-from .common import avals_of, close, describe_mismatch, reorder, strengthen, trace_open
+from .common import avals_of, close, describe_mismatch, reorder, selection, strengthen, trace_open
 from .remat_split import recompute_whole
-from .scan import _as_array, _as_constants, _scan, _split3, _unchanged
+from .scan import _as_array, _scan, _split3, _unchanged, as_constants
 
 if TYPE_CHECKING:
     from ..base.avals import AbstractValue
@@ -289,6 +289,11 @@ def while_loop(cond_fun: Callable[[_C], ArrayLike], body_fun: Callable[[_C], _C]
     """
     if not (callable(body_fun) and callable(cond_fun)):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
+    return _while(cond_fun, body_fun, init_val, None)
+
+
+def _while(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any, of: Any) -> Any:
+    """`while_loop`; `of` as for `trace_open`, of the body."""
     init, tree = tree_flatten(init_val)
     init = [_as_array(x, "lax.while_loop") for x in init]
     if config.disable_jit:
@@ -303,7 +308,7 @@ def while_loop(cond_fun: Callable[[_C], ArrayLike], body_fun: Callable[[_C], _C]
     for _ in range(3):
         avals = avals_of(init)
         body, body_consts, out_tree = trace_open(
-            body_fun, in_tree, avals, f"the body of while_loop, {getattr(body_fun, '__name__', 'f')}"
+            body_fun, in_tree, avals, f"the body of while_loop, {getattr(body_fun, '__name__', 'f')}", of
         )
         init, _, changed = strengthen(init, avals, body.out_avals) if out_tree == tree else (init, None, False)
         if not changed:
@@ -331,8 +336,8 @@ def while_loop(cond_fun: Callable[[_C], ArrayLike], body_fun: Callable[[_C], _C]
         for i in _unchanged(body.outvars, body.invars[len(body_consts) :], init)
         if cond.invars[len(cond_consts) + i] not in read
     }
-    cond = cond.replace(invars=[v for i, v in enumerate(cond.invars) if i - len(cond_consts) not in same])
-    body, body_consts, carry = _as_constants(body, body_consts, init, same)
+    cond = selection(cond, [i for i in range(len(cond.invars)) if i - len(cond_consts) not in same])
+    body, body_consts, carry = as_constants(body, body_consts, init, same)
     outs = iter(
         _bind_while(
             *cond_consts,
@@ -410,22 +415,24 @@ def fori_loop(
         if config.disable_jit and hi <= lo:
             return init_val
         first = lower if not isinstance(lower, (int, SymbolicSize)) else as_value(lo)
+        steps = 1 if unroll is None else unroll
         (_, result), _ = _scan(
-            "fori_loop", step, (first, init_val), None, max_dim(hi - lo, 0), False, 1 if unroll is None else unroll
+            "fori_loop", step, (first, init_val), None, max_dim(hi - lo, 0), False, steps, of=body_fun
         )
         return result
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError("fori_loop can be unrolled only when its bounds are known while tracing.")
     lower, upper = _common_int(lower, upper)
 
-    def go_on(val: Value) -> Value:
-        return lt(val[0], val[1])
-
     def body(val: Value) -> tuple[Any, Any, Any]:
         i, end, x = val
         return add(i, scalar_like(i, 1)), end, body_fun(i, x)
 
-    return while_loop(go_on, body, (lower, upper, init_val))[2]
+    return _while(_below, body, (lower, upper, init_val), body_fun)[2]
+
+
+def _below(val: Value) -> Value:
+    return lt(val[0], val[1])
 
 
 def _common_int(a: Value, b: Value) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ from ..base.lazy import LazyNames as _LazyNames
 from ..higher_order.cond import cond as cond, switch as switch
 from ..higher_order.while_loop import fori_loop as fori_loop, while_loop as while_loop
 from ..higher_order.scan import scan as scan
+from ..base.annotations import alias as _alias
 from ..higher_order.prefix import associative_scan as associative_scan, map_ as _map
 from .collectives import *
 from .dots import *
@@ -35,7 +36,7 @@ if TYPE_CHECKING:  # loaded on first use
     from .special import *
     from .window_reductions import *
 
-map = _map
+map = _alias(_map, "map")
 
 # families that many programs never need are loaded on first use; a type checker sees them above
 _lazy = _LazyNames(

@@ -114,6 +114,28 @@ def canonical_axis(axis: Any, rank: int, what: str = "axis") -> int:
     return axis + rank if axis < 0 else axis
 
 
+def counted_axis(name: str, axis: Any, rank: int, what: str = "axis") -> int:
+    """An axis of those functions of lax that count axes from 0 alone; AxisError for others."""
+    axis = static_int(what, axis)
+    if not 0 <= axis < rank:
+        from_start = f" Give {axis + rank}." if -rank <= axis < 0 else ""
+        raise AxisError(
+            at_user_line(
+                f"{name} counts axes from 0: {what} must be at least 0 and below the dimension {rank}, got {axis}."
+                f"{from_start}"
+            )
+        )
+    return axis
+
+
+def counted_axes(name: str, axes: Iterable[Any], rank: int, what: str) -> tuple[int, ...]:
+    """Distinct axes that are counted from 0."""
+    found = tuple(counted_axis(name, a, rank, what) for a in axes)
+    if len(set(found)) != len(found):
+        raise ValueError(at_user_line(f"duplicate value in {what} of {name}: {found}. Name each axis once."))
+    return found
+
+
 def canonical_axes(axes: Any, rank: int, what: str = "axis") -> tuple[Any, ...]:
     """Axes (None: all of them, an int, a sequence) as a tuple of distinct non-negative ints."""
     if axes is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, NamedTuple, Sequence
 
@@ -16,7 +17,8 @@ from ..primitives.conv import ConvDimensionNumbers
 from ..primitives.rules import dtype_of, shape_of
 from ..primitives.shape import rev
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
-from .common import ints, on_device, only, operand
+from ..transforms.auto_axes import divided, named_sharding
+from .common import ints, on_device, operand
 from .dots import PrecisionLike, canonical_precision, dot_general
 from .window_reductions import padtype_to_pads, pairs
 
@@ -215,7 +217,22 @@ def conv_general_dilated(
         >>> lax.conv_general_dilated(lax.full((1, 3, 8, 8), 1.0), lax.full((4, 3, 3, 3), 1.0), (2, 2), 'SAME').shape
         (1, 4, 4, 4)
     """
-    only("conv_general_dilated", out_sharding=out_sharding)
+    if out_sharding is not None:
+        alone = functools.partial(
+            conv_general_dilated,
+            lhs,
+            rhs,
+            window_strides,
+            padding,
+            lhs_dilation,
+            rhs_dilation,
+            dimension_numbers,
+            feature_group_count,
+            batch_group_count,
+            precision,
+            preferred_element_type,
+        )
+        return divided(alone, named_sharding("conv_general_dilated", out_sharding))
     lhs, rhs = operand("conv_general_dilated", lhs), operand("conv_general_dilated", rhs)
     g = _geometry(
         "conv_general_dilated",

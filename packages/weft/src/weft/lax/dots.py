@@ -12,7 +12,8 @@ from ..primitives import dot as ops
 from ..primitives.dot import DotAlgorithm, DotAlgorithmPreset
 from ..primitives.rules import shape_of
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding
-from .common import only, operand
+from ..transforms.auto_axes import with_out_sharding
+from .common import operand
 
 __all__ = [
     "DotAlgorithm",
@@ -121,7 +122,7 @@ def dot_general(
         precision: how exactly hardware with several ways computes: a `lax.Precision`, its name or a pair of them, a
             `lax.DotAlgorithm` or a `lax.DotAlgorithmPreset`; None for the default.
         preferred_element_type: dtype of the result; None for the one that those of the operands promote to.
-        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+        out_sharding: `weft.NamedSharding` or `weft.P`: how the result is divided; None to leave it open.
 
     Returns:
         array of that dtype; its shape has the batch axes, then the free axes of lhs, then those of rhs.
@@ -134,14 +135,18 @@ def dot_general(
         >>> float(lax.dot_general(lax.iota('float32', 3), lax.iota('float32', 3), (((0,), (0,)), ((), ()))))
         5.0
     """
-    only("dot_general", out_sharding=out_sharding)
     lhs, rhs = operand("dot_general", lhs), operand("dot_general", rhs)
-    return ops.dot_general(
-        lhs,
-        rhs,
-        dimension_numbers,
-        precision=canonical_precision(precision),
-        preferred_element_type=preferred_element_type,
+    return with_out_sharding(
+        "dot_general",
+        out_sharding,
+        lambda where: ops.dot_general(
+            lhs,
+            rhs,
+            dimension_numbers,
+            precision=canonical_precision(precision),
+            preferred_element_type=preferred_element_type,
+            out_sharding=where,
+        ),
     )
 
 
@@ -164,7 +169,7 @@ def dot(
         precision: how exactly hardware with several ways computes: a `lax.Precision`, its name or a pair of them, a
             `lax.DotAlgorithm` or a `lax.DotAlgorithmPreset`; None for the default.
         preferred_element_type: dtype of the result; None for the one that those of the operands promote to.
-        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+        out_sharding: `weft.NamedSharding` or `weft.P`: how the result is divided; None to leave it open.
 
     Returns:
         array of that dtype, shape (), (m,), (n,) or (m, n).

@@ -11,7 +11,7 @@ from ..primitives import linear
 from ..primitives.positions import narrowed
 from ..primitives.rules import dtype_of
 from ..typing import Array, ArrayLike, DTypeLike
-from .common import on_device, operand as checked
+from .common import on_device, operand as checked, static_int
 
 __all__ = [
     "add",
@@ -563,7 +563,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
         >>> float(lax.integer_pow(3.0, 2))
         9.0
     """
-    x = checked("integer_pow", x)
+    x, y = checked("integer_pow", x), static_int("y", y)
     return on_device(ops.integer_pow(x, y)) if y != 1 else on_device(x)
 
 

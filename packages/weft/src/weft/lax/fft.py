@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from ..base import dtypes, promotion
+from ..base import dtypes
 from ..primitives import fft as ops
 from ..primitives import linear
 from ..primitives.fft import FftType
@@ -52,5 +52,5 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
         if not dtypes.is_float(dt):
             x = linear.convert(x, dtypes.canonicalize(dtypes.float64))
     elif not dtypes.is_complex(dt):
-        x = linear.convert(x, promotion.promote((dt, False), (dtypes.complex64, False))[0])
+        x = linear.convert(x, dtypes.complex_of(dt))
     return ops.fft(x, kind, ints(fft_lengths))

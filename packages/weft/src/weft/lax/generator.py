@@ -8,11 +8,13 @@ from ..decompositions.uniform import rng_uniform_p
 from ..primitives import generator as ops
 from ..primitives.generator import RandomAlgorithm
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
-from .common import canonical_shape, on_device, only, operand
+from ..transforms.auto_axes import takes_out_sharding
+from .common import canonical_shape, on_device, operand
 
 __all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_uniform"]
 
 
+@takes_out_sharding
 def rng_bit_generator(
     key: ArrayLike,
     shape: Shape,
@@ -30,7 +32,7 @@ def rng_bit_generator(
         shape: the shape of the bits, a sequence of ints.
         dtype: uint8, uint16, uint32 or uint64, the dtype of the bits.
         algorithm: `lax.RandomAlgorithm`.
-        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+        out_sharding: `weft.NamedSharding` or `weft.P`: how the result is divided; None to leave it open.
 
     Returns:
         (key, bits): an array like key, and one of `dtype` and `shape`.
@@ -45,7 +47,6 @@ def rng_bit_generator(
         >>> key
         Array([1, 2, 5, 4], dtype=uint32)
     """
-    only("rng_bit_generator", out_sharding=out_sharding)
     return tuple(
         ops.rng_bit_generator(
             on_device(operand("rng_bit_generator", key)),

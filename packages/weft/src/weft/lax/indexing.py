@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from ..base import dtypes, promotion
 from ..core.primitive import Primitive
 from ..core.trace import get_aval
-from ..base.errors import type_error
+from ..base.errors import at_user_line, type_error
 from ..base.host import np
 from ..primitives import elementwise as el
 from ..primitives import dynamic_slice as slice_ops, gather as gather_ops, scatter as scatter_ops
@@ -52,11 +52,15 @@ def _starts(name: str, x: Value, start_indices: Any, allow_negative_indices: boo
         start_indices = [linear.squeeze(slice_(array, (i,), (i + 1,)), (0,)) for i in range(shape_of(array)[0])]
     starts = [checked(name, s) for s in start_indices]
     if len(starts) != len(shape):
-        raise type_error(f"{name}: {len(starts)} start indices for an operand of shape {shape}.")
+        raise ValueError(at_user_line(f"{name}: {len(starts)} start indices for an operand of shape {shape}."))
     avals = [get_aval(s) for s in starts]
     if any(not dtypes.is_int(a.dtype) or a.shape for a in avals):
         raise type_error(f"{name}: start indices must be integer scalars, got {', '.join(map(format, avals))}.")
     dt = promotion.promote(*[(a.dtype, a.weak_type) for a in avals])[0] if avals else None
+    if dt is not None and not dtypes.is_int(dt):
+        raise type_error(
+            f"{name}: no integers hold all start indices of {', '.join(map(format, avals))}. Convert them to one dtype."
+        )
     wrap = (
         [allow_negative_indices] * len(shape)
         if isinstance(allow_negative_indices, bool)
@@ -97,7 +101,8 @@ def dynamic_slice(
         array of the dtype of operand and shape `slice_sizes`.
 
     Raises:
-        TypeError: if there is not one index and size for each axis, or a size exceeds that of the array.
+        ValueError: if there is not one index for each axis.
+        TypeError: if there is not one size for each axis, or a size exceeds that of the array.
 
     Example:
         >>> from weft import lax
@@ -391,7 +396,7 @@ def scatter(
 
     Args:
         operand: array of any dtype, any shape.
-        scatter_indices: array of integers, shape (…, i): where each update begins, its coordinates along the last axis.
+        scatter_indices: array of integers, shape (…, i): where each update begins, coordinates along the last axis.
         updates: array of the dtype of operand; its shape has the axes of indices and those of the windows, as
             `dimension_numbers` says.
         dimension_numbers: `lax.ScatterDimensionNumbers`, as XLA's Scatter has them.
@@ -438,7 +443,7 @@ def scatter_add(
 
     Args:
         operand: array of integers, floats or complex numbers, any shape.
-        scatter_indices: array of integers, shape (…, i): where each update begins, its coordinates along the last axis.
+        scatter_indices: array of integers, shape (…, i): where each update begins, coordinates along the last axis.
         updates: array of the dtype of operand; its shape has the axes of indices and those of the windows, as
             `dimension_numbers` says.
         dimension_numbers: `lax.ScatterDimensionNumbers`, as XLA's Scatter has them.
@@ -485,7 +490,7 @@ def scatter_mul(
 
     Args:
         operand: array of integers, floats or complex numbers, any shape.
-        scatter_indices: array of integers, shape (…, i): where each update begins, its coordinates along the last axis.
+        scatter_indices: array of integers, shape (…, i): where each update begins, coordinates along the last axis.
         updates: array of the dtype of operand; its shape has the axes of indices and those of the windows, as
             `dimension_numbers` says.
         dimension_numbers: `lax.ScatterDimensionNumbers`, as XLA's Scatter has them.
@@ -532,7 +537,7 @@ def scatter_min(
 
     Args:
         operand: array of integers, floats or complex numbers, any shape.
-        scatter_indices: array of integers, shape (…, i): where each update begins, its coordinates along the last axis.
+        scatter_indices: array of integers, shape (…, i): where each update begins, coordinates along the last axis.
         updates: array of the dtype of operand; its shape has the axes of indices and those of the windows, as
             `dimension_numbers` says.
         dimension_numbers: `lax.ScatterDimensionNumbers`, as XLA's Scatter has them.
@@ -579,7 +584,7 @@ def scatter_max(
 
     Args:
         operand: array of integers, floats or complex numbers, any shape.
-        scatter_indices: array of integers, shape (…, i): where each update begins, its coordinates along the last axis.
+        scatter_indices: array of integers, shape (…, i): where each update begins, coordinates along the last axis.
         updates: array of the dtype of operand; its shape has the axes of indices and those of the windows, as
             `dimension_numbers` says.
         dimension_numbers: `lax.ScatterDimensionNumbers`, as XLA's Scatter has them.
@@ -626,7 +631,7 @@ def scatter_sub(
 
     Args:
         operand: array of integers, floats or complex numbers, any shape.
-        scatter_indices: array of integers, shape (…, i): where each update begins, its coordinates along the last axis.
+        scatter_indices: array of integers, shape (…, i): where each update begins, coordinates along the last axis.
         updates: array of the dtype of operand; its shape has the axes of indices and those of the windows, as
             `dimension_numbers` says.
         dimension_numbers: `lax.ScatterDimensionNumbers`, as XLA's Scatter has them.
@@ -674,7 +679,7 @@ def scatter_apply(
 
     Args:
         operand: array of any dtype, any shape.
-        scatter_indices: array of integers, shape (…, i): where each update begins, its coordinates along the last axis.
+        scatter_indices: array of integers, shape (…, i): where each update begins, coordinates along the last axis.
         func: an elementwise function of an array of the dtype of operand.
         dimension_numbers: `lax.ScatterDimensionNumbers`, as XLA's Scatter has them.
         update_shape: sequence of ints, the sizes of the window axes, as updates would have them.

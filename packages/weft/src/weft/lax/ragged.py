@@ -12,6 +12,7 @@ from ..primitives.dot import dot_general
 from ..primitives.ragged import RaggedDotDimensionNumbers, ragged_dot_general_p
 from ..primitives.rules import dtype_of, shape_of
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding
+from ..transforms.auto_axes import takes_out_sharding
 from .common import ints, on_device, only, operand
 from .dots import DotDimensionNumbers, PrecisionLike, canonical_precision
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general", "scaled_dot"]
 
 
+@takes_out_sharding
 def ragged_dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -48,7 +50,7 @@ def ragged_dot_general(
             `lax.DotAlgorithm` or a `lax.DotAlgorithmPreset`; None for the default.
         preferred_element_type: dtype of the result; None for the one that those of the operands promote to.
         group_offset: None; weft has no offsets of groups.
-        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+        out_sharding: `weft.NamedSharding` or `weft.P`: how the result is divided; None to leave it open.
 
     Returns:
         array of that dtype; its shape is that of `dot_general` without rhs's axis of groups, or, where the ragged axis
@@ -64,7 +66,7 @@ def ragged_dot_general(
         (2, 2, 3)
     """
     name = "ragged_dot_general"
-    only(name, out_sharding=out_sharding, group_offset=group_offset)
+    only(name, group_offset=group_offset)
     (contracting, batch), ragged, groups = (
         ragged_dot_dimension_numbers[0],
         ragged_dot_dimension_numbers[1],
@@ -83,6 +85,7 @@ def ragged_dot_general(
     )
 
 
+@takes_out_sharding
 def ragged_dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -105,7 +108,7 @@ def ragged_dot(
             `lax.DotAlgorithm` or a `lax.DotAlgorithmPreset`; None for the default.
         preferred_element_type: dtype of the result; None for the one that those of the operands promote to.
         group_offset: None; weft has no offsets of groups.
-        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+        out_sharding: `weft.NamedSharding` or `weft.P`: how the result is divided; None to leave it open.
 
     Returns:
         array of that dtype, shape (m, n).

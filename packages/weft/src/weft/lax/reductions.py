@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Callable, Sequence, overload
 
 from ..base import dtypes
@@ -18,7 +19,8 @@ from ..primitives.rules import dtype_of, shape_of
 from ..transforms.stage import stage_closed
 from ..base.tree import tree_flatten
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding
-from .common import canonical_axes, canonical_axis, only, operand as checked
+from ..transforms.auto_axes import takes_out_sharding, with_out_sharding
+from .common import canonical_axis, counted_axes, counted_axis, operand as checked, static_int
 
 if TYPE_CHECKING:
     from ..core.types import Value
@@ -49,7 +51,7 @@ def _over(
     name: str, reduction: Callable[[Any, tuple[int, ...]], Array], operand: ArrayLike, axes: Sequence[int]
 ) -> Array:
     x = checked(name, operand)
-    return reduction(x, canonical_axes(tuple(axes), len(shape_of(x)), "axes"))
+    return reduction(x, counted_axes(name, axes, len(shape_of(x)), "axes"))
 
 
 def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: OutSharding = None) -> Array:
@@ -58,7 +60,7 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: OutShar
     Args:
         operand: array of integers, floats or complex numbers, any shape.
         axes: sequence of distinct ints, the axes to reduce.
-        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+        out_sharding: `weft.NamedSharding` or `weft.P`: how the result is divided; None to leave it open.
 
     Returns:
         array of the dtype of operand and the shape without these axes.
@@ -71,7 +73,12 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: OutShar
         >>> lax.reduce_sum(lax.iota('float32', 4), (0,))
         Array(6., dtype=float32)
     """
-    only("reduce_sum", out_sharding=out_sharding)
+    if out_sharding is not None:
+        return with_out_sharding(
+            "reduce_sum",
+            out_sharding,
+            lambda where: _over("reduce_sum", functools.partial(linear.reduce_sum, sharding=where), operand, axes),
+        )
     if dtypes.is_bool(dtype_of(checked("reduce_sum", operand))):
         raise type_error("reduce_sum does not accept dtype bool: it takes numbers. Convert first, or use reduce_or.")
     return _over("reduce_sum", linear.reduce_sum, operand, axes)
@@ -224,6 +231,7 @@ def reduce(
     dimensions: Sequence[int],
     out_sharding: OutSharding = None,
 ) -> Any: ...
+@takes_out_sharding
 def reduce(
     operands: PyTree,
     init_values: PyTree,
@@ -239,7 +247,7 @@ def reduce(
             function.
         computation: an associative function of two scalars (two pytrees of scalars) to one, of the same dtypes.
         dimensions: sequence of distinct ints, the axes; none give the operands themselves.
-        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+        out_sharding: `weft.NamedSharding` or `weft.P`: how the result is divided; None to leave it open.
 
     Returns:
         pytree like `operands`: arrays of their dtypes and the shape without these axes.
@@ -253,13 +261,12 @@ def reduce(
         >>> float(lax.reduce(lax.broadcast(2.0, (3,)), 1.0, lax.mul, (0,)))
         8.0
     """
-    only("reduce", out_sharding=out_sharding)
     xs, tree = tree_flatten(operands)
     inits, init_tree = tree_flatten(init_values)
     if tree != init_tree:
         raise ValueError(f"reduce: operands and init_values must have one structure, got {tree} and {init_tree}.")
     xs, inits = [checked("reduce", x) for x in xs], [checked("reduce", x) for x in inits]
-    dims = canonical_axes(tuple(dimensions), len(shape_of(xs[0])), "dimensions")
+    dims = counted_axes("reduce", dimensions, len(shape_of(xs[0])), "dimensions")
     scalars = [reshaped(get_aval(x), ()) for x in xs] * 2
 
     def combine(*flat: Value) -> Value:
@@ -305,7 +312,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
         Array(2, dtype=int32)
     """
     x = checked("argmax", operand)
-    return ops.argmax(x, canonical_axis(axis, len(shape_of(x))), index_dtype)
+    return ops.argmax(x, counted_axis("argmax", axis, len(shape_of(x))), index_dtype)
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
@@ -329,12 +336,12 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
         Array(0, dtype=int32)
     """
     x = checked("argmin", operand)
-    return ops.argmin(x, canonical_axis(axis, len(shape_of(x))), index_dtype)
+    return ops.argmin(x, counted_axis("argmin", axis, len(shape_of(x))), index_dtype)
 
 
 def _running(name: str, operand: ArrayLike, axis: int, reverse: bool) -> Array:
     x = checked(name, operand)
-    return registry[name].bind(x, axis=canonical_axis(axis, len(shape_of(x))), reverse=bool(reverse))
+    return registry[name].bind(x, axis=counted_axis(name, axis, len(shape_of(x))), reverse=bool(reverse))
 
 
 def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
@@ -513,7 +520,8 @@ def sort_key_val(
 
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     """Finds the k largest elements along an axis, largest first, and their indices. Of equal ones the first is taken
-    first.
+    first. The order is IEEE's total order: -0.0 is less than 0.0, a NaN with a sign less than all other numbers, and
+    one without greater.
 
     Args:
         operand: array of booleans, integers or floats, any shape of rank at least 1.
@@ -535,6 +543,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     x = checked("top_k", operand)
     if dtypes.is_complex(dtype_of(x)):
         raise ValueError(f"top_k takes real numbers, got {get_aval(x)}; sort sorts complex ones.")
+    k = static_int("k", k)
     if k < 0:
         raise ValueError(f"top_k: k must not be negative, got {k}.")
-    return sort_ops.top_k_p.bind(x, k=int(k), axis=canonical_axis(axis, len(shape_of(x))))
+    return sort_ops.top_k_p.bind(x, k=k, axis=canonical_axis(axis, len(shape_of(x))))

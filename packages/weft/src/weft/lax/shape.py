@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from typing import Any, Sequence
 
 from ..base import dtypes
 from ..base.avals import ShapeDtypeStruct, Size
-from ..core.trace import Tracer, get_aval
+from ..core.trace import Tracer, current_trace, get_aval, is_array_like, root
 from ..base.dtypes import ElementType
-from ..base.errors import type_error
+from ..base.errors import at_user_line, type_error
 from ..base.host import from_flat, np
-from ..base.mesh import PartitionSpec, Sharding
+from ..base.mesh import NamedSharding, PartitionSpec, Sharding, canonical_sharding
 from ..primitives import linear
 from ..primitives import shape as ops
 from ..primitives.rules import dtype_of, shape_of
 from ..runtime import dispatch
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
+from ..transforms.auto_axes import divided, with_out_sharding
+from ..runtime.jit import inner_jit
+from ..runtime.partition import own_place
 from .common import (
     canonical_axes,
     canonical_axis,
     canonical_shape,
+    counted_axis,
     ints,
     on_device,
-    only,
     operand as checked,
     static_int,
     static_size,
@@ -87,7 +92,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *, out_shar
         dtype: dtype of integers, floats or complex numbers.
         shape: the shape of the result, a sequence of ints.
         dimension: int: the axis that is counted.
-        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+        out_sharding: `weft.NamedSharding` or `weft.P`: how the result is divided; None to leave it open.
 
     Returns:
         array of `dtype` and `shape`.
@@ -100,9 +105,9 @@ def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *, out_shar
         >>> lax.broadcasted_iota('int32', (2, 2), 1).tolist()
         [[0, 1], [0, 1]]
     """
-    only("broadcasted_iota", out_sharding=out_sharding)
     shape = canonical_shape(shape)
-    return ops.iota(dtype, shape, canonical_axis(dimension, len(shape), "dimension"))
+    axis = counted_axis("broadcasted_iota", dimension, len(shape), "dimension")
+    return with_out_sharding("broadcasted_iota", out_sharding, lambda where: ops.iota(dtype, shape, axis, where))
 
 
 def full(
@@ -118,7 +123,7 @@ def full(
         shape: the shape of the result, a sequence of ints, or an int.
         fill_value: scalar of any dtype.
         dtype: dtype of the result; None for that of `fill_value`.
-        sharding: None, or a sharding over a mesh without axes; it has no effect.
+        sharding: `weft.NamedSharding` or `weft.P`: how the result is divided; None to leave it open.
 
     Returns:
         array of `dtype` and `shape`.
@@ -131,17 +136,14 @@ def full(
         >>> lax.full((2,), 7)
         Array([7, 7], dtype=int32, weak_type=True)
     """
-    only("full", sharding=sharding)
-    shape, value = canonical_shape(shape), checked("full", fill_value)
-    aval = get_aval(value)
+    shape, scalar = canonical_shape(shape), checked("full", fill_value)
+    aval = get_aval(scalar)
     if aval.shape:
         raise TypeError(f"full: fill_value must be a scalar, got an array of shape {aval.shape}.")
     dt, weak = (aval.dtype, aval.weak_type) if dtype is None else (dtypes.canonicalize(dtype), False)
-    return (
-        linear.broadcast_in_dim(linear.convert(value, dt, weak), shape)
-        if shape or not isinstance(value, Tracer)
-        else linear.convert(value, dt, weak)
-    )
+    value: Any = linear.convert(scalar, dt, weak)
+    out: Any = value if not shape and isinstance(value, Tracer) else filled(value, shape, sharding)
+    return out
 
 
 def full_like(
@@ -158,7 +160,7 @@ def full_like(
         fill_value: scalar of any dtype.
         dtype: dtype of the result; None for that of x.
         shape: the shape of the result; None for that of x.
-        sharding: None, or a sharding over a mesh without axes; it has no effect.
+        sharding: `weft.NamedSharding` or `weft.P`: how the result is divided; None to leave it open.
 
     Returns:
         array of `dtype` and `shape`.
@@ -171,14 +173,35 @@ def full_like(
         >>> lax.full_like(lax.iota('float32', 2), 3)
         Array([3., 3.], dtype=float32)
     """
-    only("full_like", sharding=sharding)
     like: Any = x if hasattr(x, "shape") and hasattr(x, "dtype") else get_aval(x)
     shape = like.shape if shape is None else canonical_shape(shape)
     weak = dtype is None and getattr(like, "weak_type", False)
     dt = dtypes.canonicalize(like.dtype if dtype is None else dtype)
     if dtypes.is_key(dt):
         raise type_error("full_like does not make random keys; use weft.random.key.")
-    return linear.broadcast_in_dim(linear.convert(checked("full_like", fill_value), dt, weak), tuple(shape))
+    value = checked("full_like", fill_value)
+    where = sharding if sharding is not None or shape_of(value) else dispatch.place_like(x, shape)
+    return filled(linear.convert(value, dt, weak), tuple(shape), where)
+
+
+def filled(value: Any, shape: Shape, where: Any) -> Any:
+    """An array with one value everywhere, on a device or as a sharding says; None leaves it open."""
+    if where is None:
+        return linear.broadcast_in_dim(value, shape)
+    where = canonical_sharding(where)
+    if current_trace() is not root or isinstance(value, Tracer):
+        make = lambda: linear.broadcast_in_dim(value, shape)
+        return divided(make, where) if isinstance(where, NamedSharding) else make()
+    over = own_place(where)
+    if isinstance(over, NamedSharding) and over.mesh.size > 1 and not over.mesh.explicit_axes:
+        return _filled_over(value, shape, over)
+    return dispatch.move(linear.broadcast_in_dim(value, shape), over)
+
+
+@inner_jit(name="full", static_argnums=(1, 2))
+def _filled_over(value: Any, shape: Shape, where: NamedSharding) -> Any:
+    """Each device makes its part: none need hold the whole."""
+    return divided(lambda: linear.broadcast_in_dim(value, shape), where)
 
 
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: OutSharding = None) -> Array:
@@ -187,7 +210,7 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: OutShar
     Args:
         operand: array of any dtype, shape (…).
         sizes: sequence of ints, the sizes of the new axes.
-        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+        out_sharding: `weft.NamedSharding` or `weft.P`: how the result is divided; None to leave it open.
 
     Returns:
         array of the dtype of operand, shape (*sizes, …).
@@ -197,10 +220,13 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: OutShar
         >>> lax.broadcast(1.0, (2,)).shape
         (2,)
     """
-    only("broadcast", out_sharding=out_sharding)
     x, sizes = checked("broadcast", operand), canonical_shape(sizes)
-    shape = shape_of(x)
-    return on_device(linear.broadcast_in_dim(x, (*sizes, *shape), tuple(range(len(sizes), len(sizes) + len(shape)))))
+    shape = (*sizes, *shape_of(x))
+    return with_out_sharding(
+        "broadcast",
+        out_sharding,
+        lambda where: on_device(linear.broadcast_in_dim(x, shape, tuple(range(len(sizes), len(shape))), where)),
+    )
 
 
 def broadcast_in_dim(
@@ -211,8 +237,8 @@ def broadcast_in_dim(
     Args:
         operand: array of any dtype, any shape.
         shape: the shape of the result, a sequence of ints.
-        broadcast_dimensions: one int for each axis of operand, ascending: its place in `shape`.
-        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+        broadcast_dimensions: one int for each axis of operand, all different: its place in `shape`.
+        out_sharding: `weft.NamedSharding` or `weft.P`: how the result is divided; None to leave it open.
 
     Returns:
         array of the dtype of operand and `shape`.
@@ -225,11 +251,12 @@ def broadcast_in_dim(
         >>> lax.broadcast_in_dim(lax.iota('int32', 2), (2, 3), (0,)).tolist()
         [[0, 0, 0], [1, 1, 1]]
     """
-    only("broadcast_in_dim", out_sharding=out_sharding)
-    return on_device(
-        linear.broadcast_in_dim(
-            checked("broadcast_in_dim", operand), canonical_shape(shape), ints(broadcast_dimensions)
-        )
+    x, dims, wide = checked("broadcast_in_dim", operand), ints(broadcast_dimensions), canonical_shape(shape)
+    order = sorted(range(len(dims)), key=dims.__getitem__)
+    if len(set(dims)) == len(dims) == len(shape_of(x)) and order != list(range(len(dims))):
+        x, dims = linear.transpose(x, tuple(order)), tuple(sorted(dims))
+    return with_out_sharding(
+        "broadcast_in_dim", out_sharding, lambda where: on_device(linear.broadcast_in_dim(x, wide, dims, where))
     )
 
 
@@ -270,7 +297,7 @@ def reshape(
         operand: array of any dtype, any shape.
         new_sizes: the new shape, a sequence of ints with the same product.
         dimensions: the order in which the axes are read, a permutation; None for their own.
-        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+        out_sharding: `weft.NamedSharding` or `weft.P`: how the result is divided; None to leave it open.
 
     Returns:
         array of the dtype of operand and the shape `new_sizes`.
@@ -283,11 +310,18 @@ def reshape(
         >>> lax.reshape(lax.iota('int32', 4), (2, 2)).tolist()
         [[0, 1], [2, 3]]
     """
-    only("reshape", out_sharding=out_sharding)
     x = checked("reshape", operand)
     if dimensions is not None and tuple(dimensions) != tuple(range(len(shape_of(x)))):
         x = linear.transpose(x, ints(dimensions))
-    return on_device(linear.reshape(x, canonical_shape(new_sizes)))
+    sizes, shape = canonical_shape(new_sizes), shape_of(x)
+    if all(type(n) is int for n in (*sizes, *shape)) and math.prod(sizes) != math.prod(shape):
+        raise ValueError(
+            at_user_line(
+                f"reshape: new_sizes {sizes} have {math.prod(sizes)} elements, and the operand of shape {shape} has"
+                f" {math.prod(shape)}."
+            )
+        )
+    return with_out_sharding("reshape", out_sharding, lambda where: on_device(linear.reshape(x, sizes, where)))
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray[Any, Any]) -> Array:
@@ -707,7 +741,7 @@ def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: OutSharding = None) -
     Args:
         shape: the shape of the result, a sequence of ints, or an int.
         dtype: dtype of the result.
-        out_sharding: None, or a sharding over a mesh without axes; it has no effect.
+        out_sharding: `weft.NamedSharding` or `weft.P`: how the result is divided; None to leave it open.
 
     Returns:
         array of `dtype` and `shape`.
@@ -737,11 +771,11 @@ def shape_as_value(shape: Shape) -> Array:
     return dispatch.put(from_flat(canonical_shape(shape), (len(shape),), dtypes.int32))
 
 
-def dtype(x: ArrayLike) -> ElementType:
+def dtype(x: ArrayLike | DTypeLike) -> ElementType:
     """Tells the dtype of an array or number.
 
     Args:
-        x: array of any dtype, any shape, or a Python number.
+        x: array of any dtype, any shape, a Python number, or a dtype or its name.
 
     Returns:
         the canonical dtype; of a Python number the default one of its kind.
@@ -751,4 +785,7 @@ def dtype(x: ArrayLike) -> ElementType:
         >>> lax.dtype(1.5)
         dtype('float32')
     """
+    if not is_array_like(x) and x is not None:
+        with suppress(TypeError):
+            return dtypes.canonicalize(x)
     return dtype_of(checked("dtype", x))

@@ -64,7 +64,7 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
 
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
-    """Hurwitz's zeta function, the sum of (q + k)**-x over k = 0, 1, …; NaN for x < 1. Differentiable in q.
+    """Hurwitz's zeta function, the sum of (q + k)**-x over k = 0, 1, …; NaN for x < 1. Differentiable in both.
 
     Args:
         x: array of floats, any shape: the exponent.

@@ -335,10 +335,10 @@ def conj(x: ArrayLike) -> Array:
 
 
 def reciprocal(x: ArrayLike) -> Array:
-    """Computes 1 / x; of integers rounded towards zero.
+    """Computes 1 / x.
 
     Args:
-        x: array of integers, floats or complex numbers, any shape.
+        x: array of floats or complex numbers, any shape.
 
     Returns:
         array of the dtype and shape of x.
@@ -352,6 +352,11 @@ def reciprocal(x: ArrayLike) -> Array:
         0.25
     """
     x = checked("reciprocal", x)
+    if not dtypes.is_inexact(dtype_of(x)):
+        raise type_error(
+            f"reciprocal takes floats and complex numbers, got {get_aval(x)}. Convert it with astype, or divide with"
+            " lax.div, which rounds towards zero."
+        )
     return ops.div(scalar_like(x, 1), x)
 
 

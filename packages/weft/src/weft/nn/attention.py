@@ -159,7 +159,8 @@ def dot_product_attention(
     )
     logits = ufuncs.multiply(logits, 1 / math.sqrt(h) if scale is None else scale)
     if bias is not None:
-        logits = ufuncs.add(logits, _per_head("bias", bias, sizes, groups))
+        bias = _per_head("bias", bias, sizes, groups)
+        logits = ufuncs.add(logits, linear.convert(bias, dtype_of(logits)))
 
     keep: list[Any] = []
     if mask is not None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 from operator import index
-from typing import TYPE_CHECKING, Any, Callable, Iterator, NoReturn
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NoReturn
 
 from ..base import dtypes
-from ..core.trace import Tracer, aval_of
+from ..core.shardings import placed_of
+from ..core.trace import Tracer, aval_of, is_array
+from ..base.layout import Format, Layout
 from ..base.errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
@@ -19,6 +21,7 @@ from ..base.hooks import Hook
 from ..base.host import from_bytes, np, to_bytes
 from ..primitives import elementwise as el
 from ..runtime import dispatch
+from ..runtime.partition import off_mesh, spread_of
 from ..runtime.refs import Parts, parts_of
 from ..runtime.array import install_methods, numpy_value
 from ..transforms.stage import concretization_error
@@ -203,15 +206,30 @@ def __len__(self: Value) -> int:
 def __iter__(self: Value) -> Iterator[Any]:
     if not self.shape:
         raise TypeError("iteration over a 0-d array")
-    return iter(
-        [self[i] for i in range(self.shape[0])] if self.shape[0] <= 64 else (self[i] for i in range(self.shape[0]))
-    )
+    n, where = self.shape[0], spread_of(self)
+    rows = _rows(self, range(n), where is not None and not where.is_fully_replicated)
+    return iter([*rows]) if n <= 64 else rows
+
+
+def _rows(x: Value, order: Iterable[int], divided: bool) -> Iterator[Any]:
+    """The rows of an array. One that is divided over devices is taken to the first of them; what other processes have
+    of it can't be moved.
+    """
+    if not divided or not x.is_fully_addressable:
+        yield from (x[i] for i in order)
+        return
+    x = dispatch.on_first_device(x)
+    for i in order:
+        with off_mesh():  # of which the first device is one
+            row = x[i]
+        yield row
 
 
 def __reversed__(self: Value) -> Iterator[Any]:
     if not self.shape:
         raise TypeError("reversed() of a 0-d array")
-    return iter([self[i] for i in reversed(range(self.shape[0]))])
+    divided = is_array(self) and placed_of(self.aval) is not None  # rows of other arrays stay on all devices
+    return iter([*_rows(self, reversed(range(self.shape[0])), divided)])
 
 
 def __contains__(self: Value, item: Value) -> bool:
@@ -423,6 +441,11 @@ def addressable_data(self: Value, index: int) -> Array:
     return self.addressable_shards[index].data
 
 
+def _format(self: Value) -> Format:
+    """The order of the array's axes in memory, and its sharding."""
+    return Format(Layout(tuple(range(self.ndim)), ()), self.sharding)
+
+
 def _methods() -> dict[str, Any]:
     table: dict[str, Any] = {}
     for name, operation in _BINARY.items():
@@ -437,7 +460,7 @@ def _methods() -> dict[str, Any]:
         __invert__=lambda self: ufuncs.invert(self),
         __round__=_rounded,
     )
-    table["__hash__"] = None
+    table["__hash__"], table["format"] = None, property(_format)
     table["__copy__"], table["__deepcopy__"] = copy, lambda self, memo: copy(self)
     plain: tuple[Callable[..., Any], ...] = (
         __bool__,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..base.annotations import alias
 from ..base import dtypes
 from ..core.trace import get_aval
 from ..primitives import elementwise as el, transcendental
@@ -42,7 +43,7 @@ def conjugate(x: ArrayLike, /) -> Array:
     return el.conj(x) if dtypes.is_complex(get_aval(x).dtype) else on_device(x)
 
 
-conj = conjugate
+conj = alias(conjugate, "conj")
 
 
 def real(val: ArrayLike, /) -> Array:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from ..base import dtypes, limits, promotion
 from ..base.avals import array_aval, shaped
 from ..core.jaxpr import TypedScalar
-from ..core.trace import Tracer, aval_of, get_aval, is_array
+from ..core.shardings import placed_of
+from ..core.trace import Tracer, aval_of, get_aval, is_array, is_array_like
 from ..base.errors import at_user_line
 from ..base.host import from_bytes, from_flat, has_numpy, is_host_array, late, np, require_numpy
+from ..lax.shape import filled
 from ..primitives import elementwise as el
 from ..primitives import linear
 from ..primitives.random_bits import random_seed_p, random_unwrap_p, random_wrap_p
@@ -18,8 +20,19 @@ from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..primitives.shape import concatenate, iota
 from ..runtime import dispatch
 from ..runtime.array import KeyArray
+from ..transforms.auto_axes import named_sharding
 from ..typing import Array, ArrayLike, DTypeLike, Nested, OutSharding, Placement, ShapeLike, SizeLike
-from .util import asked_dtype, broadcast_to, canonical_shape, float_dtype, laid_out, on_device, operand, static_size
+from .util import (
+    asked_dtype,
+    broadcast_to,
+    canonical_shape,
+    float_dtype,
+    laid_out,
+    on_device,
+    operand,
+    static_int,
+    static_size,
+)
 
 if TYPE_CHECKING:
     from ..core.types import Value
@@ -224,7 +237,9 @@ def array(
         by_position: list[Any] = [*args, *(copy, order, ndmin)[len(args) :]]
         copy, order, ndmin = by_position
     if out_sharding is not None:
-        return laid_out("array", array(object, dtype, copy=copy, order=order, ndmin=ndmin), out_sharding, device)
+        return laid_out(
+            "array", lambda: array(object, dtype, copy=copy, order=order, ndmin=ndmin), out_sharding, device
+        )
     if order not in (None, "K", "C"):
         raise NotImplementedError("weft.numpy.array: arrays are row-major; order takes None, 'K' or 'C'.")
     dt = asked_dtype("array", dtype)
@@ -347,7 +362,21 @@ def placed(out: Any, device: Placement) -> Array:
     return out if device is None or isinstance(out, Tracer) else dispatch.move(out, device)
 
 
-def _full(name: str, shape: Any, value: Value, dtype: ElementType, device: Placement) -> Value:
+def _full(
+    name: str,
+    shape: Any,
+    value: Value,
+    dtype: ElementType,
+    device: Placement,
+    out_sharding: OutSharding = None,
+) -> Value:
+    if out_sharding is not None:
+        where = named_sharding(name, out_sharding)
+        make = lambda: _full(name, shape, value, dtype, device)
+        if not where.mesh.typed_axes or shape_of(operand(name, value, any_int=True)) or device is not None:
+            return laid_out(name, make, out_sharding, device)
+    else:
+        where = None
     dt = asked_dtype(name, dtype)
     shape = canonical_shape(shape)
     if dt is not None and dtypes.is_key(dt) and type(value) is int and value == 0:  # keys whose words are zeros
@@ -364,10 +393,9 @@ def _full(name: str, shape: Any, value: Value, dtype: ElementType, device: Place
         else value
     )
     if aval.shape:
-        out = broadcast_to(linear.convert(value, dt, weak), shape)
-    else:
-        out = linear.broadcast_in_dim(linear.convert(value, dt, weak), shape)
-    return placed(out, device)
+        return placed(broadcast_to(linear.convert(value, dt, weak), shape), device)
+    value = linear.convert(value, dt, weak)
+    return filled(value, shape, device) if where is None else linear.broadcast_in_dim(value, shape, (), where)
 
 
 def zeros(
@@ -392,7 +420,7 @@ def zeros(
         >>> jnp.zeros(2)
         Array([0., 0.], dtype=float32)
     """
-    return laid_out("zeros", _full("zeros", shape, 0, float if dtype is None else dtype, device), out_sharding, device)
+    return _full("zeros", shape, 0, float if dtype is None else dtype, device, out_sharding)
 
 
 def ones(
@@ -417,7 +445,7 @@ def ones(
         >>> jnp.ones((1, 2))
         Array([[1., 1.]], dtype=float32)
     """
-    return laid_out("ones", _full("ones", shape, 1, float if dtype is None else dtype, device), out_sharding, device)
+    return _full("ones", shape, 1, float if dtype is None else dtype, device, out_sharding)
 
 
 def empty(
@@ -470,19 +498,32 @@ def full(
         >>> jnp.full((2,), 7.0, 'float32')
         Array([7., 7.], dtype=float32)
     """
-    return laid_out("full", _full("full", shape, fill_value, dtype, device), out_sharding, device)
+    return _full("full", shape, fill_value, dtype, device, out_sharding)
 
 
-def _like(name: str, a: Value, value: Value, dtype: ElementType, shape: Any, device: Placement) -> Value:
+def _like(
+    name: str,
+    a: Value,
+    value: Value,
+    dtype: ElementType,
+    shape: Any,
+    device: Placement,
+    out_sharding: OutSharding = None,
+) -> Value:
     if hasattr(a, "shape") and hasattr(a, "dtype"):
         have, weak, mine = a.dtype, getattr(a, "weak_type", False), a.shape
     else:
         aval = get_aval(operand(name, a))
         have, weak, mine = aval.dtype, aval.weak_type, aval.shape
+    like = placed_of(get_aval(a)) if shape is None and is_array_like(a) else None
+    if like is not None and out_sharding is None and device is None:
+        out_sharding = a.sharding if is_array(a) else like
     shape = tuple(mine) if shape is None else canonical_shape(shape)
-    if dtype is None and weak and not shape_of(operand(name, value)):
+    if device is None and out_sharding is None and not shape_of(operand(name, value)):
+        device = dispatch.place_like(a, shape)
+    if dtype is None and weak and not shape_of(operand(name, value)) and out_sharding is None and device is None:
         return linear.broadcast_in_dim(linear.convert(value, dtypes.canonicalize(have), True), shape)
-    return _full(name, shape, value, dtypes.canonicalize(have) if dtype is None else dtype, device)
+    return _full(name, shape, value, dtypes.canonicalize(have) if dtype is None else dtype, device, out_sharding)
 
 
 def zeros_like(
@@ -510,7 +551,7 @@ def zeros_like(
         >>> jnp.zeros_like(jnp.ones(2))
         Array([0., 0.], dtype=float32)
     """
-    return laid_out("zeros_like", _like("zeros_like", a, 0, dtype, shape, device), out_sharding, device)
+    return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
 def ones_like(
@@ -538,7 +579,7 @@ def ones_like(
         >>> jnp.ones_like(jnp.zeros(2))
         Array([1., 1.], dtype=float32)
     """
-    return laid_out("ones_like", _like("ones_like", a, 1, dtype, shape, device), out_sharding, device)
+    return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
 def empty_like(
@@ -590,7 +631,7 @@ def full_like(
         >>> jnp.full_like(jnp.zeros(2), 3)
         Array([3., 3.], dtype=float32)
     """
-    return laid_out("full_like", _like("full_like", a, fill_value, dtype, shape, device), out_sharding, device)
+    return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)
 
 
 def eye(
@@ -670,7 +711,9 @@ def tri(N: SizeLike, M: SizeLike | None = None, k: int = 0, dtype: DTypeLike | N
                [1., 1.]], dtype=float32)
     """
     return linear.convert(
-        lower_mask(static_size("N", N), static_size("N" if M is None else "M", N if M is None else M), k),
+        lower_mask(
+            static_size("N", N), static_size("N" if M is None else "M", N if M is None else M), static_int("k", k)
+        ),
         asked_dtype("tri", dtype) or dtypes.float32,
     )
 

@@ -18,7 +18,6 @@ from .ufuncs import where_jit
 from .util import (
     accumulator,
     asked_dtype,
-    broadcast_to,
     canonical_axis,
     canonical_shape,
     index_dtype,
@@ -138,11 +137,12 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
 
 @inner_jit(name="trace", static_argnums=(2, 3, 4))
-def _trace(x: Value, offset: Value, axis1: int, axis2: int, dt: ElementType) -> Value:
+def _trace(x: Value, offset: Value | None, axis1: int, axis2: int, dt: ElementType) -> Value:
     x = moveaxis(x, (axis1, axis2), (-2, -1))
     shape = shape_of(x)
     rows, columns = ops.iota(dtypes.int32, shape[-2:], 0), ops.iota(dtypes.int32, shape[-2:], 1)
-    mask = el.eq(el.add(rows, broadcast_to(linear.convert(offset, dtypes.int32), shape[-2:])), columns)
+    above = scalar_like(rows, 0) if offset is None else linear.convert(offset, dtypes.int32)
+    mask = el.eq(el.add(rows, above), columns)
     masked = where_jit(mask, x, linear.full(shape, 0, dtype_of(x)))
     return linear.reduce_sum(linear.convert(masked, dt), (len(shape) - 2, len(shape) - 1))
 
@@ -182,10 +182,11 @@ def trace(
         raise ValueError(f"trace takes arrays of rank 2 or more, got shape {shape_of(x)}.")
     if canonical_axis(int(axis1), len(shape_of(x))) == canonical_axis(int(axis2), len(shape_of(x))):
         raise ValueError(f"trace: axis1 and axis2 must differ, got {axis1} and {axis2}.")
-    offset = operand("trace", offset)
-    if not dtypes.is_int(dtype_of(offset)) or shape_of(offset):
-        raise ValueError(f"trace: offset must be an integer, got {get_aval(offset)}.")
-    return _trace(x, offset, int(axis1), int(axis2), asked_dtype("trace", dtype) or accumulator(get_aval(x).dtype))
+    above = operand("trace", offset)
+    if not dtypes.is_int(dtype_of(above)) or shape_of(above):
+        raise ValueError(f"trace: offset must be an integer, got {get_aval(above)}.")
+    given = None if type(offset) is int and offset == 0 else above
+    return _trace(x, given, int(axis1), int(axis2), asked_dtype("trace", dtype) or accumulator(get_aval(x).dtype))
 
 
 def _triangle(x: Any, k: int, below: bool) -> Array:

@@ -21,6 +21,7 @@ from .joining import concatenate
 from .sorting import searchsorted
 from .ufuncs import where_jit
 from .util import (
+    in_own_terms,
     broadcast_to,
     canonical_axes,
     canonical_axis,
@@ -318,6 +319,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
     return linear.reduce_sum(el.mul(el.mul(both, step), scalar_like(both, 0.5)), (len(shape_of(both)) - 1,))
 
 
+@in_own_terms
 def unwrap(p: ArrayLike, discont: float | None = None, axis: int = -1, period: float = 2 * math.pi) -> Array:
     """Angles without jumps of more than half a period along an axis.
 

@@ -73,8 +73,6 @@ def parse(subscripts: str, shapes: Sequence[tuple[Any, ...]]) -> tuple[list[list
         missing = [c for c in out if c not in flat]
         if missing:
             raise ValueError(f"einsum: result label {missing[0]!r} does not appear in any operand.")
-        if not set(broadcast) <= set(out) and dots and "..." not in right:
-            raise ValueError("einsum: the result has no '...' for the broadcast axes of the operands.")
     else:
         out = broadcast + sorted(c for c in set(flat) if flat.count(c) == 1 and c not in broadcast)
     return terms, out
@@ -269,7 +267,7 @@ def einsum(
     if out_sharding is not None:
         return laid_out(
             "einsum",
-            einsum(
+            lambda: einsum(
                 subscripts,
                 *operands,
                 optimize=optimize,

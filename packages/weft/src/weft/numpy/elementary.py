@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..base.annotations import alias
 from ..base import dtypes
-from ..core.trace import get_aval
+from ..core.trace import Tracer, aval_of, get_aval
 from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
 from ..primitives.rules import dtype_of, scalar_like, shape_of
@@ -56,8 +57,8 @@ _example = elementwise_example("jnp.array([0.5, 0.25])", _TAKES, _GIVES)
 
 def _real(name: str, x: ArrayLike) -> Any:
     """`x`; integers become floats."""
-    if getattr(x, "dtype", None) in _INEXACT:  # most calls need no promotion
-        return x
+    if getattr(x, "dtype", None) in _INEXACT and (type(x) in aval_of or isinstance(x, Tracer)):
+        return x  # most calls need no promotion
     return promote_inexact(name, x)[0]
 
 
@@ -235,11 +236,11 @@ def sinc(x: ArrayLike, /) -> Array:
     return _sinc(*promote_strong("sinc", _real("sinc", x)))
 
 
-asin = arcsin
-acos = arccos
-atan = arctan
-asinh = arcsinh
-acosh = arccosh
-atanh = arctanh
-radians = deg2rad
-degrees = rad2deg
+asin = alias(arcsin, "asin")
+acos = alias(arccos, "acos")
+atan = alias(arctan, "atan")
+asinh = alias(arcsinh, "asinh")
+acosh = alias(arccosh, "acosh")
+atanh = alias(arctanh, "atanh")
+radians = alias(deg2rad, "radians")
+degrees = alias(rad2deg, "degrees")

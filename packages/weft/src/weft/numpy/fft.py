@@ -6,7 +6,7 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any, Sequence
 
-from ..base import dtypes, promotion
+from ..base import dtypes
 from ..symbolic.dims import is_constant_shape
 from ..base.errors import type_error
 from ..lax.fft import FftType
@@ -14,9 +14,10 @@ from ..lax.fft import fft as _lax_fft
 from ..primitives import elementwise as el
 from ..primitives import linear
 from ..primitives.rules import dtype_of, scalar_like, shape_of
-from ..primitives.shape import iota, pad, slice_
+from ..primitives.shape import iota, slice_
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike, Axis, DTypeLike, Placement, Shape
+from .padding import pad
 from .shapes import roll
 from .ufuncs import divide
 from .creation import array, placed
@@ -49,20 +50,21 @@ __all__ = [
 _INVERSE = (FftType.IFFT, FftType.IRFFT)
 
 
-def _fit(x: Value, sizes: Any) -> Value:
-    """`x` cut or padded with zeros at the end of its last axes to `sizes`."""
-    shape = shape_of(x)
-    lead = shape[: len(shape) - len(sizes)]
-    cut = tuple(min(n, s) for n, s in zip(shape[len(lead) :], sizes))
-    x = slice_(x, (0,) * len(shape), (*lead, *cut))
-    return pad(x, scalar_like(x, 0), [(0, 0, 0)] * len(lead) + [(0, s - n, 0) for s, n in zip(sizes, cut)])
+def _fit(x: Value, sizes: Any, axes: Sequence[int]) -> Value:
+    """`x` cut or padded with zeros at the end of axes to `sizes`."""
+    wanted = dict(zip(axes, sizes))
+    full = tuple(wanted.get(d, n) for d, n in enumerate(shape_of(x)))
+    cut = tuple(min(n, s) for n, s in zip(shape_of(x), full))
+    if cut != shape_of(x):
+        x = slice_(x, (0,) * len(cut), cut)
+    return x if full == cut else pad(x, [(0, s - n) for s, n in zip(full, cut)])
 
 
 @inner_jit(name="fft", static_argnums=(1, 2, 3, 4))
 def _transform(x: Value, kind: Any, sizes: Any, axes: Any, norm: str | None) -> Value:
     rank = len(shape_of(x))
     if kind != FftType.RFFT and not dtypes.is_complex(dtype_of(x)):
-        x = linear.convert(x, promotion.promote((inexact_dtype(dtype_of(x)), False), (dtypes.complex64, False))[0])
+        x = linear.convert(x, dtypes.complex_of(inexact_dtype(dtype_of(x))))
     order = [d for d in range(rank) if d not in axes] + list(axes)
     x = linear.transpose(x, order)
     have = shape_of(x)[rank - len(axes) :]
@@ -82,7 +84,6 @@ def _transform(x: Value, kind: Any, sizes: Any, axes: Any, norm: str | None) -> 
         # without elements there is nothing to transform
         out = linear.full((*shape_of(x)[: rank - len(axes)], *have[:-1], last), 0, dt)
         return linear.transpose(out, sorted(range(rank), key=order.__getitem__))
-    x = _fit(x, (*sizes[:-1], sizes[-1] // 2 + 1) if kind == FftType.IRFFT else sizes)
     out = _in_parts(x, kind, sizes)
     if norm in (None, "backward"):
         return linear.transpose(out, sorted(range(rank), key=order.__getitem__))
@@ -147,6 +148,8 @@ def _run(name: str, kind: Any, a: Value, s: Any, axes: Any, norm: str | None) ->
             if kind in (FftType.FFT, FftType.IFFT)
             else x
         )
+    if s is not None:
+        x = _fit(x, (*s[:-1], s[-1] // 2 + 1) if kind == FftType.IRFFT else s, axes)
     return _transform(x, kind, s, axes, norm)
 
 

@@ -95,7 +95,9 @@ def bincount(
             f"bincount adds up the weights, which can't be booleans, got {get_aval(weights)}; convert them with astype."
         )
     zero = scalar_like(x, 0)
-    return laid_out("bincount", _count_into(el.max_(x, zero), weights, static_int("length", length)), out_sharding)
+    return laid_out(
+        "bincount", lambda: _count_into(el.max_(x, zero), weights, static_int("length", length)), out_sharding
+    )
 
 
 def histogram_bin_edges(

@@ -208,7 +208,9 @@ def repeat(
         Array([0, 0, 1, 1], dtype=int32)
     """
     if out_sharding is not None:
-        return laid_out("repeat", repeat(a, repeats, axis, total_repeat_length=total_repeat_length), out_sharding)
+        return laid_out(
+            "repeat", lambda: repeat(a, repeats, axis, total_repeat_length=total_repeat_length), out_sharding
+        )
     x, counted = _array("repeat", a), operand("repeat", repeats)
     if axis is None:
         x, axis = linear.reshape(x, (math.prod(shape_of(x)),)), 0

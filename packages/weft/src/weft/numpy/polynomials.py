@@ -19,7 +19,7 @@ from .shapes import roll
 from .sorting import argsort
 from .statistics import convolve
 from .ufuncs import add, multiply
-from .util import on_device, operand, promote, promote_inexact, static_int
+from .util import on_device, operand, promote, promote_inexact, static_int, in_own_terms
 
 if TYPE_CHECKING:
     from ..core.types import Value
@@ -306,6 +306,7 @@ def _roots(p: Value) -> Value:
     return linalg.eigvals(ops.concatenate([linear.expand_dims(first, (0,)), ops.slice_(shifted, (1, 0), (n, n))], 0))
 
 
+@in_own_terms
 def polyfit(
     x: ArrayLike,
     y: ArrayLike,

@@ -14,6 +14,8 @@ from ..primitives import elementwise as el
 from ..primitives import linear
 from ..primitives.rules import dtype_of, shape_of
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding
+from ..base.mesh import NamedSharding
+from ..transforms.auto_axes import with_out_sharding
 from .shapes import moveaxis, unstack
 from .joining import stack
 from .ufuncs import multiply, subtract
@@ -26,7 +28,13 @@ __all__ = ["cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensor
 
 
 def _contract(
-    x: Value, y: Value, numbers: Any, precision: PrecisionLike, preferred: DTypeLike | None, weak: bool
+    x: Value,
+    y: Value,
+    numbers: Any,
+    precision: PrecisionLike,
+    preferred: DTypeLike | None,
+    weak: bool,
+    where: NamedSharding | None = None,
 ) -> Value:
     """dot_general whose result type is that of the promoted operands."""
     dt = dtype_of(x) if preferred is None else preferred
@@ -37,9 +45,17 @@ def _contract(
             numbers,
             precision=canonical_precision(precision),
             preferred_element_type=dtypes.int32,
+            out_sharding=where,
         )
         return linear.convert(out, dtypes.bool_)
-    out = ops.dot_general(x, y, numbers, precision=canonical_precision(precision), preferred_element_type=dt)
+    out = ops.dot_general(
+        x,
+        y,
+        numbers,
+        precision=canonical_precision(precision),
+        preferred_element_type=dt,
+        out_sharding=where,
+    )
     return linear.convert(out, dt, weak and preferred is None)
 
 
@@ -77,15 +93,15 @@ def dot(
         >>> jnp.dot(jnp.array([1, 2]), jnp.array([3, 4]))
         Array(11, dtype=int32)
     """
-    if out_sharding is not None:
-        return laid_out(
-            "dot", dot(a, b, precision=precision, preferred_element_type=preferred_element_type), out_sharding
-        )
     x, y, weak = _operands("dot", a, b)
     m, n = len(shape_of(x)), len(shape_of(y))
     preferred = asked_dtype("dot", preferred_element_type)
     contract = ((), ()) if not m or not n else ((m - 1,), (max(n - 2, 0),))
-    return _contract(x, y, (contract, ((), ())), precision, preferred, weak)
+    return with_out_sharding(
+        "dot",
+        out_sharding,
+        lambda where: _contract(x, y, (contract, ((), ())), precision, preferred, weak, where),
+    )
 
 
 def matmul(
@@ -117,9 +133,11 @@ def matmul(
         Array([3., 3.], dtype=float32)
     """
     if out_sharding is not None:
-        return laid_out(
-            "matmul", matmul(a, b, precision=precision, preferred_element_type=preferred_element_type), out_sharding
-        )
+        plain = lambda: matmul(a, b, precision=precision, preferred_element_type=preferred_element_type)
+        ranks = [len(shape_of(on_device(operand("matmul", v)))) for v in (a, b)]
+        if max(ranks) > 2 or min(ranks) < 1:
+            return laid_out("matmul", plain, out_sharding)
+        return dot(a, b, precision=precision, preferred_element_type=preferred_element_type, out_sharding=out_sharding)
     x, y, weak = _operands("matmul", a, b)
     for i, v in enumerate((x, y)):
         if not shape_of(v):
@@ -376,12 +394,6 @@ def tensordot(
         >>> jnp.tensordot(jnp.ones((2, 3)), jnp.ones((3, 4)), 1).shape
         (2, 4)
     """
-    if out_sharding is not None:
-        return laid_out(
-            "tensordot",
-            tensordot(a, b, axes, precision=precision, preferred_element_type=preferred_element_type),
-            out_sharding,
-        )
     x, y, weak = _operands("tensordot", a, b)
     m, n = len(shape_of(x)), len(shape_of(y))
     numbers: tuple[tuple[int, ...], tuple[int, ...]]
@@ -397,7 +409,12 @@ def tensordot(
         if axes > min(m, n):
             raise TypeError(f"tensordot: can't contract {axes} axes of shapes {shape_of(x)} and {shape_of(y)}.")
         numbers = (tuple(range(m - axes, m)), tuple(range(axes)))
-    return _contract(x, y, (numbers, ((), ())), precision, asked_dtype("tensordot", preferred_element_type), weak)
+    preferred = asked_dtype("tensordot", preferred_element_type)
+    return with_out_sharding(
+        "tensordot",
+        out_sharding,
+        lambda where: _contract(x, y, (numbers, ((), ())), precision, preferred, weak, where),
+    )
 
 
 def kron(a: ArrayLike, b: ArrayLike) -> Array:

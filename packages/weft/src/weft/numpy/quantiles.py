@@ -259,7 +259,9 @@ def percentile(
     (q,) = promote_inexact("percentile", q)
     return laid_out(
         "percentile",
-        quantile(a, el.div(q, scalar_like(q, 100)), axis, out, overwrite_input, method, keepdims, weights=weights),
+        lambda: quantile(
+            a, el.div(q, scalar_like(q, 100)), axis, out, overwrite_input, method, keepdims, weights=weights
+        ),
         out_sharding,
     )
 

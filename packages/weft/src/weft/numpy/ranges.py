@@ -19,6 +19,7 @@ from ..primitives.shape import concatenate, iota
 from ..transforms.stage import concretization_error
 from ..base.tree import tree_map
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Placement, ShapeLike, SizeLike
+from ..transforms.auto_axes import with_out_sharding
 from .creation import _stack, placed
 from .util import (
     asked_dtype,
@@ -123,13 +124,17 @@ def arange(
         else _symbolic_count(lo, hi, by)
     )
     computed = dtypes.float32 if dtypes.is_float(dt) and dt.itemsize < 4 and (lo != 0 or by != 1) else dt
+    if out_sharding is not None and device is None and (lo, by) == (0, 1):
+        return with_out_sharding(
+            "arange", out_sharding, lambda where: linear.convert(iota(computed, (n,), 0, where), dt)
+        )
     out = iota(computed, (n,), 0)
     if by != 1:
         out = el.mul(scalar_like(out, by), out)
     if by != 1 or lo != 0:
         out = el.add(scalar_like(out, lo), out)
     out = linear.convert(out, dt)
-    return laid_out("arange", placed(out, device), out_sharding, device)
+    return laid_out("arange", lambda: placed(out, device), out_sharding, device)
 
 
 @inner_jit(static_argnames=("num", "endpoint", "dtype", "axis"))

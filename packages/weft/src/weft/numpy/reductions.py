@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Callable, Literal, overload
 
+from ..base.annotations import alias
 from ..base import dtypes
 from ..base.avals import Size
 from ..base.dtypes import ElementType
@@ -307,8 +308,8 @@ def min(
     return _extremum("min", ops.reduce_min, True, el.min_, pmin, a, axis, out, keepdims, initial, where)
 
 
-amax = max
-amin = min
+amax = alias(max, "amax")
+amin = alias(min, "amin")
 
 
 def _truth(

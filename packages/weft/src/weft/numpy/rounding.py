@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
+from ..base.annotations import alias
 from ..base import dtypes
 from ..core.trace import get_aval
 from ..base.errors import type_error
@@ -150,7 +151,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     return _round(a, int(decimals))
 
 
-around = round
+around = alias(round, "around")
 
 
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:

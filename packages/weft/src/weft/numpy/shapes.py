@@ -17,6 +17,7 @@ from ..primitives.gather import GatherDimensionNumbers, GatherScatterMode, gathe
 from ..primitives.dynamic_slice import dynamic_slice_p
 from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..typing import Array, ArrayLike, Axis, DTypeLike, OutSharding, Placement, ShapeLike
+from ..transforms.auto_axes import with_out_sharding
 from .creation import array
 from .util import (
     asked_dtype,
@@ -91,13 +92,13 @@ def reshape(
         >>> jnp.reshape(jnp.arange(4), (2, -1)).shape
         (2, 2)
     """
-    if out_sharding is not None:
-        return laid_out("reshape", reshape(a, shape, order, copy=copy), out_sharding)
+    if out_sharding is not None and order != "C":
+        return laid_out("reshape", lambda: reshape(a, shape, order, copy=copy), out_sharding)
     x = operand("reshape", a)
     mine = shape_of(x)
     new = fill_in_shape(mine, shape)
     if order == "C":
-        return on_device(linear.reshape(x, new))
+        return with_out_sharding("reshape", out_sharding, lambda where: on_device(linear.reshape(x, new, where)))
     if order == "F":
         reversed_ = linear.transpose(x, tuple(reversed(range(len(mine)))))
         return on_device(linear.transpose(linear.reshape(reversed_, new[::-1]), tuple(reversed(range(len(new))))))
@@ -402,7 +403,7 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: OutShardin
         [[0, 1], [0, 1]]
     """
     if out_sharding is not None:
-        return laid_out("broadcast_to", broadcast_to(array, shape), out_sharding)
+        return laid_out("broadcast_to", lambda: broadcast_to(array, shape), out_sharding)
     return on_device(_broadcast_to(operand("broadcast_to", array), canonical_shape(shape)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..base import dtypes, promotion
+from ..base import dtypes, limits, promotion
 from ..base.config import config
 from ..core.trace import get_aval
 from ..base.dtypes import ElementType
@@ -56,6 +56,8 @@ def isclose(
         Array([ True, False], dtype=bool)
     """
     x, y = promote_shapes("isclose", *promote("isclose", a, b))
+    if dtypes.is_key(dtype_of(x)):
+        return equal(x, y)
     dt = dtype_of(x)
     if not dtypes.is_inexact(dt):
         x, y = [linear.convert(v, dtypes.canonicalize(float)) for v in (x, y)]
@@ -223,10 +225,8 @@ def can_cast(from_: DTypeLike, to: DTypeLike, casting: str = "safe") -> bool:
         return True
     if casting in ("no", "equiv"):
         return False
-    order = "bifc"
-    if casting == "same_kind" and order.index(dtypes.kind(a).replace("u", "i")) <= order.index(
-        dtypes.kind(b).replace("u", "i")
-    ):
+    order = "buifc"
+    if casting == "same_kind" and order.index(dtypes.kind(a)) <= order.index(dtypes.kind(b)):
         return True
     return _safe(a, b)
 
@@ -242,10 +242,13 @@ def _safe(a: Value, b: Value) -> bool:
     if ka == "i" and kb == "u":
         return False
     if ka in "iu" and kb in "fc":
-        width = nb // 2 if kb == "c" else nb
-        return width > na or width == 64
+        digits = limits.finfo(dtypes.real_of(b) if kb == "c" else b).nmant + 1
+        return digits >= na - (ka == "i") or digits == 53
     if ka == "f" and kb == "c":
         return nb // 2 >= na
+    if ka == "f":  # bfloat16 has fewer digits than float16, which has smaller numbers
+        wide, narrow = limits.finfo(b), limits.finfo(a)
+        return wide.nmant >= narrow.nmant and wide.maxexp >= narrow.maxexp
     return nb >= na
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
+from ..base.annotations import alias
 from ..base import dtypes, promotion
 from ..runtime.jit import inner_jit
 from ..higher_order.custom_jvp import custom_jvp
@@ -117,7 +118,7 @@ def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return el.div(*_floats("divide", x1, x2))
 
 
-true_divide = divide
+true_divide = alias(divide, "true_divide")
 
 
 @_example
@@ -163,8 +164,8 @@ def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return (bitwise.shift_right_logical if dtypes.is_unsigned(dtype_of(x)) else bitwise.shift_right_arithmetic)(x, y)
 
 
-bitwise_left_shift = left_shift
-bitwise_right_shift = right_shift
+bitwise_left_shift = alias(left_shift, "bitwise_left_shift")
+bitwise_right_shift = alias(right_shift, "bitwise_right_shift")
 
 
 @_float_example
@@ -173,7 +174,7 @@ def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return transcendental.atan2(*_floats("arctan2", x1, x2))
 
 
-atan2 = arctan2
+atan2 = alias(arctan2, "atan2")
 
 
 @inner_jit(name="hypot")
@@ -285,22 +286,23 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _logaddexp2(*promote_shapes("logaddexp2", *promote_strong("logaddexp2", x1, x2)))
 
 
-def _nan_ignoring(op: Callable[..., Array], x: Any, y: Any) -> Array:
+def _nan_ignoring(op: Callable[..., Array], better: Callable[..., Array], x: Any, y: Any) -> Array:
+    """x where it is better or y is NaN, else y: its derivative goes to one operand, at a tie to y."""
     if not dtypes.is_float(dtype_of(x)):
         return op(x, y)
     shape = shape_of(el.add(x, y))
     x, y = [linear.broadcast_to_rank_shape(v, shape) for v in (x, y)]
-    return el.select_n_p.bind(el.ne(x, x), el.select_n_p.bind(el.ne(y, y), op(x, y), x), y)
+    return el.select_n_p.bind(el.or_(better(x, y), el.ne(y, y)), y, x)
 
 
 @inner_jit(name="fmax")
 def _fmax(x: Any, y: Any) -> Array:
-    return _nan_ignoring(el.max_, x, y)
+    return _nan_ignoring(el.max_, el.gt, x, y)
 
 
 @inner_jit(name="fmin")
 def _fmin(x: Any, y: Any) -> Array:
-    return _nan_ignoring(el.min_, x, y)
+    return _nan_ignoring(el.min_, el.lt, x, y)
 
 
 @_example
@@ -334,7 +336,7 @@ def abs(x: ArrayLike, /) -> Array:
     return on_device(x) if dtypes.is_bool(dtype_of(x)) or dtypes.is_unsigned(dtype_of(x)) else el.abs_(x)
 
 
-absolute = abs
+absolute = alias(abs, "absolute")
 
 
 @_unary_example
@@ -350,8 +352,8 @@ def invert(x: ArrayLike, /) -> Array:
     return el.not_(of_kind("invert", x, "biu"))
 
 
-bitwise_invert = invert
-bitwise_not = invert
+bitwise_invert = alias(invert, "bitwise_invert")
+bitwise_not = alias(invert, "bitwise_not")
 
 
 @_unary_integer_example
@@ -540,7 +542,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _remainder(x, y)
 
 
-mod = remainder
+mod = alias(remainder, "mod")
 
 
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -652,7 +654,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return transcendental.pow_(x, y) if dtypes.is_inexact(dt) else _power_of_integers(x, y)
 
 
-pow = power
+pow = alias(power, "pow")
 
 
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:

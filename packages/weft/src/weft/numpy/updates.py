@@ -189,7 +189,7 @@ class IndexUpdateRef:
         """The elements; with mode="fill", `fill_value` for indices out of bounds."""
         return laid_out(
             "x.at[…].get",
-            take_index(
+            lambda: take_index(
                 self.array, self.index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices
             ),
             out_sharding,
@@ -234,7 +234,7 @@ class IndexUpdateRef:
         """The places divided by `values`."""
         ones = linear.full(shape_of(self.array), 1, dtype_of(self.array), get_aval(self.array).weak_type)
         return laid_out(
-            "x.at[…].divide", divide(self.array, ones.at[self.index].multiply(values, **keywords)), out_sharding
+            "x.at[…].divide", lambda: divide(self.array, ones.at[self.index].multiply(values, **keywords)), out_sharding
         )
 
     def power(self, values: ArrayLike, *, out_sharding: OutSharding = None, **keywords: Any) -> Array:
@@ -242,7 +242,7 @@ class IndexUpdateRef:
         dt = dtypes.int32 if dtypes.is_int(get_aval(operand("power", values)).dtype) else dtype_of(self.array)
         ones = linear.full(shape_of(self.array), 1, dt)
         return laid_out(
-            "x.at[…].power", power(self.array, ones.at[self.index].multiply(values, **keywords)), out_sharding
+            "x.at[…].power", lambda: power(self.array, ones.at[self.index].multiply(values, **keywords)), out_sharding
         )
 
     def _updated(
@@ -255,10 +255,13 @@ class IndexUpdateRef:
         wrap_negative_indices: bool,
         out_sharding: OutSharding,
     ) -> Value:
-        out = update_index(
-            self.array, self.index, values, how, mode, indices_are_sorted, unique_indices, wrap_negative_indices
+        return laid_out(
+            f"x.at[…].{how}",
+            lambda: update_index(
+                self.array, self.index, values, how, mode, indices_are_sorted, unique_indices, wrap_negative_indices
+            ),
+            out_sharding,
         )
-        return laid_out(f"x.at[…].{how}", out, out_sharding)
 
     def set(
         self,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar
 
 from ..base import dtypes, promotion
-from ..base.config import config
+from ..base.annotations import Args, Result
+from ..base.config import config, numpy_dtype_promotion, numpy_rank_promotion
 from ..core.jaxpr import TypedScalar
 from ..core.trace import Tracer, get_aval
 from ..base.errors import at_user_line, type_error, warn
@@ -23,10 +25,9 @@ from ..lax.common import (
 )
 from ..primitives import linear
 from ..primitives.elementwise import ne
-from ..primitives.placement import constrain
 from ..primitives.rules import dtype_of, scalar_like, shape_of
-from ..base.mesh import NamedSharding, PartitionSpec, canonical_sharding
 from ..runtime.array import Array
+from ..transforms.auto_axes import divided, named_sharding
 
 if TYPE_CHECKING:
     from ..base.avals import Size
@@ -63,11 +64,27 @@ __all__ = [
     "promote_shapes",
     "promoted",
     "result_dtype",
+    "in_own_terms",
     "static_int",
     "static_size",
     "strong",
     "to_bool",
 ]
+
+
+def in_own_terms(fun: Callable[Args, Result]) -> Callable[Args, Result]:
+    """Decorator of library functions whose own arithmetic mixes dtypes and ranks: the user's numpy_dtype_promotion and
+    numpy_rank_promotion are about the user's programs, and do not hold inside.
+    """
+
+    @wraps(fun)
+    def inside(*args: Args.args, **kwargs: Args.kwargs) -> Result:
+        if config.numpy_rank_promotion == "allow" and config.numpy_dtype_promotion == "standard":
+            return fun(*args, **kwargs)
+        with numpy_rank_promotion("allow"), numpy_dtype_promotion("standard"):
+            return fun(*args, **kwargs)
+
+    return inside
 
 
 def float_dtype() -> ElementType:
@@ -287,22 +304,17 @@ def flat_host(x: Value) -> list[Any]:
     return out if shape else [out]
 
 
-def laid_out(name: str, x: Value, out_sharding: OutSharding, device: Placement = None) -> Value:
-    """`x` laid out over the devices of a mesh as `out_sharding` (a NamedSharding, a PartitionSpec or None) says."""
+def laid_out(name: str, fun: Callable[[], Value], out_sharding: OutSharding, device: Placement = None) -> Value:
+    """What `fun()` computes, divided over the devices of a mesh as `out_sharding` (a NamedSharding, a PartitionSpec or
+    None) says.
+    """
     if out_sharding is None:
-        return x
-    if not isinstance(out_sharding, (NamedSharding, PartitionSpec)):
-        raise TypeError(f"{name}: out_sharding must be a NamedSharding or a PartitionSpec, got {out_sharding!r}.")
+        return fun()
     if device is not None:
         raise ValueError(
             f"{name}: only one of device and out_sharding can place the result; got {device} and {out_sharding}."
         )
-    if isinstance(out_sharding, PartitionSpec) and not config.context_mesh:
-        raise ValueError(
-            f"{name}: {out_sharding} needs a mesh: set one with weft.set_mesh(mesh), or give a weft.NamedSharding(mesh,"
-            f" {out_sharding})."
-        )
-    return constrain(on_device(x), canonical_sharding(out_sharding))
+    return divided(lambda: on_device(fun()), named_sharding(name, out_sharding))
 
 
 def no_out(name: str, out: object, **others: object) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from ..base import dtypes
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
+from ..core.shardings import parts_of
 from ..core.wire import DTYPE, INTEGER, portable
 from ..core.trace import get_aval
 from ..base.errors import at_user_line, type_error
@@ -115,17 +116,27 @@ mulhi_p = _elementwise(
 mulhi: Function = _fn(mulhi_p)
 
 
-def _ordered(x: Value) -> Value:
+def in_total_order(x: Value) -> Value:
     """A float's bits as the integer that orders as IEEE's total order does: -NaN, -inf, …, -0, 0, …, inf, NaN."""
     if not dtypes.is_float(dtype_of(x)):
         return x
-    bits = dtypes.bits(dtype_of(x))
-    word = bitcast(x, dtypes.dtype(f"int{bits}"))
+    return _negative_turned(bitcast(x, dtypes.dtype(f"int{dtypes.bits(dtype_of(x))}")))
+
+
+def from_total_order(x: Value, dtype: ElementType) -> Value:
+    """The values of a dtype of which `x` is what `in_total_order` gives."""
+    return bitcast(_negative_turned(x), dtype) if dtypes.is_float(dtype) else x
+
+
+def _negative_turned(word: Value) -> Value:
+    """Signed integers, of which negative ones have all bits but the sign turned: its own inverse."""
+    bits = dtypes.bits(dtype_of(word))
     largest = scalar_like(word, (1 << (bits - 1)) - 1)
     return xor(word, and_(shift_right_arithmetic(word, scalar_like(word, bits - 1)), largest))
 
 
-def _ordered_reference(x: Value) -> Any:
+def total_order(x: Value) -> Any:
+    """`in_total_order` of a NumPy array."""
     if not dtypes.is_float(x.dtype):
         return x
     bits, stored = dtypes.bits(x.dtype), 8 * x.dtype.itemsize
@@ -137,11 +148,11 @@ def _total(name: str, reference: Callable[..., Any], compare: Callable[..., Any]
     return _elementwise(
         name,
         "biuf",
-        lambda x, y: reference(_ordered_reference(x), _ordered_reference(y)),
+        lambda x, y: reference(total_order(x), total_order(y)),
         out=_to_bool,
         arity=2,
         basic=False,
-        decompose=lambda x, y: compare(_ordered(x), _ordered(y)),
+        decompose=lambda x, y: compare(in_total_order(x), in_total_order(y)),
         wire=portable(),
     )
 
@@ -220,6 +231,9 @@ bitcast_convert_type_p.batch = lambda axis, args, dims, **params: (
     bitcast_convert_type_p.bind(moveaxis(args[0], dims[0], 0), **params),
     0,
 )
+bitcast_convert_type_p.shard = lambda params, ins, outs: [
+    (*parts_of(ins[0]), None)[: len(outs[0].shape)]  # the axis of the parts of a number is whole
+]
 
 
 def bitcast(x: Value, dtype: ElementType) -> Value:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from ..base import dtypes
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero, unsupported
+from ..core.shardings import each_same, resized
 from ..core.wire import COMMUNICATES
 from ..core.trace import axis_env, axis_size_of, get_aval
 from ..base.errors import type_error
@@ -126,7 +127,7 @@ def _in_groups(alone: Callable[..., Any], rows: Sequence[Value], groups: Any, pa
 
 
 def _stacked(axis: Axis, x: Value, dim: int) -> Value:
-    return broadcast_to_axis(x, axis.size) if dim is None else moveaxis(x, dim, 0)
+    return broadcast_to_axis(x, axis.size, axis.placed) if dim is None else moveaxis(x, dim, 0)
 
 
 def _batch_member(
@@ -199,7 +200,7 @@ def _all_reduce(name: str, reduce: Callable[..., Any], scale_constant: Any) -> P
         outs = [scale_constant(x, axis.size) if d is None else reduce(x, (d,)) for x, d in zip(args, dims)]
         return (primitive.bind(*outs, axes=rest, axis_index_groups=None) if rest else outs), [None] * len(outs)
 
-    primitive.abstract, primitive.batch = abstract, batch
+    primitive.abstract, primitive.batch, primitive.shard = abstract, batch, each_same
     primitive.reference = unsupported(_OUTSIDE)
     primitive.axis_names = lambda params: names_of(params["axes"])
     return primitive
@@ -275,6 +276,7 @@ pvary_p.jvp = linear_jvp(pvary_p)
 # which is added up over the axes where it is used: transforms.varying_axes.sum_over_varying_axes
 pvary_p.transpose = lambda ct, x, *, axes: [ct]
 pvary_p.batch = lambda axis, args, dims, *, axes: (pvary_p.bind(*args, axes=axes), dims[0])
+pvary_p.shard, pvary_p.linear_in_sums = each_same, True
 
 # where a member stands -----------------------------------------------------------------------------------------------
 
@@ -327,6 +329,7 @@ def _collective(
         return out, Zero(tangent_aval(get_aval(out))) if type(t) is Zero else primitive.bind(t, **params)
 
     primitive.abstract, primitive.batch, primitive.jvp, primitive.transpose = abstract, batch, jvp, transpose
+    primitive.shard = resized(name)
     primitive.axis_names = lambda params: names_of(params["axis_name"])
     primitive.reference, primitive.vary = unsupported(_OUTSIDE), _everywhere
     return primitive

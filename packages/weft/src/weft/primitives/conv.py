@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 from ..base import dtypes
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
+from ..core.shardings import SAY, divisible, parts_of, whole
 from ..core.wire import AXES, PAIRS, SIZE, SIZES, param_type, portable, record
 from .dot import PRODUCT, dot_general
 from ..core.trace import get_aval
@@ -26,7 +27,8 @@ from .window import dilated, padded, transposed_padding, unfold, window_count
 if TYPE_CHECKING:
     from ..base.avals import ShapedArray
     from ..core.trace import Axis
-    from ..core.types import Dims, ElementType, Size, Value
+    from ..core.shardings import Parts
+    from ..core.types import Dims, ElementType, Params, Size, Value
 
 
 @param_type
@@ -517,8 +519,23 @@ conv_general_dilated_p.abstract, conv_general_dilated_p.reference, conv_general_
     _reference,
     _jvp,
 )
+
+
+def _conv_shard(params: Params, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> list[Parts]:
+    """The images may be divided among the devices, and nothing else."""
+    numbers = params["dimension_numbers"]
+    (x, kernel), batch = ins, numbers.lhs_spec[0]
+    name = "conv_general_dilated"
+    whole(name, [x], [i for i in range(len(x.shape)) if i != batch], "it slides or sums", SAY)
+    whole(name, [kernel], range(len(kernel.shape)), "it slides or sums", SAY)
+    parts: list[Any] = [None] * len(outs[0].shape)
+    parts[numbers.out_spec[0]] = parts_of(x)[batch]
+    return [divisible(name, ins, outs[0], tuple(parts), (numbers.out_spec[0],))]
+
+
 conv_general_dilated_p.transpose, conv_general_dilated_p.batch, conv_general_dilated_p.decompose = (
     _transpose,
     _batch,
     _decompose,
 )
+conv_general_dilated_p.shard = _conv_shard

@@ -9,6 +9,7 @@ from ..base.annotations import override
 from ..base import dtypes, limits
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
+from ..core.shardings import BILINEAR, SAY, checked, cotangent_placed, merged, parts_of, placed_of, refuse
 from ..core.wire import (
     AXES,
     COUNT,
@@ -26,14 +27,16 @@ from ..core.wire import (
 )
 from ..core.trace import get_aval
 from ..base.errors import type_error
+from ..base.mesh import NamedSharding, P
 from ..base.host import np
-from .linear import add_any, convert_element_type_p, transpose
+from .linear import add_any, batched_sharding, convert_element_type_p, transpose
 from .rules import is_linear_arg, shape_of
 
 if TYPE_CHECKING:
     from ..base.avals import ShapedArray
     from ..base.dtypes import DTypeLike
     from ..core.trace import Axis
+    from ..core.shardings import Parts
     from ..core.types import Dims, ElementType, Params, Value
 
 
@@ -173,7 +176,7 @@ def _product_dtype(x: Value, y: Value, preferred: ElementType | None, precision:
             f"dot_general: neither of the dtypes {dtypes.name(x.dtype)} and {dtypes.name(y.dtype)} is the wider one."
             " Convert one with astype."
         )
-    if _has_algorithm(precision) and dtypes.is_complex(wide):
+    if has_algorithm(precision) and dtypes.is_complex(wide):
         raise type_error(
             f"dot_general: the algorithm {precision} is for real numbers, got {dtypes.name(wide)}. Leave the precision"
             " out."
@@ -192,13 +195,30 @@ def _product_dtype(x: Value, y: Value, preferred: ElementType | None, precision:
     return preferred
 
 
-def _has_algorithm(precision: Any) -> bool:
+def has_algorithm(precision: Any) -> bool:
     """Whether the required product accumulates its sums in floats of a given type."""
     return (
         isinstance(precision, DotAlgorithm)
         or isinstance(precision, DotAlgorithmPreset)
         and precision is not DotAlgorithmPreset.DEFAULT
     )
+
+
+def factor_dtype(x: ElementType, y: ElementType, out: ElementType, precision: Any) -> ElementType | None:
+    """The dtype to which a product converts its factors before it multiplies them: that of its result, if the factors'
+    dtypes differ. None if it multiplies them as they are, as it does floats of at most 8 bits, and what an algorithm
+    converts.
+    """
+    small = all(dtypes.is_float(dt) and dtypes.bits(dt) <= 8 for dt in (x, y))
+    return None if x == y or small or has_algorithm(precision) else out
+
+
+def narrow_factor(precision: Any) -> ElementType | None:
+    """The floats of 16 bits to which a preset converts the factors; None for other products."""
+    if not isinstance(precision, DotAlgorithmPreset) or "_X" in precision.name:
+        return None
+    kind = {"F16": "float16", "BF16": "bfloat16"}.get(precision.name.partition("_")[0])
+    return None if kind is None else dtypes.dtype(kind)
 
 
 def _bits(dt: ElementType) -> int:
@@ -217,20 +237,19 @@ def _dot_reference(
 ) -> Any:
     (xc, yc), (xb, yb) = dimension_numbers
     dt = _product_dtype(x, y, preferred_element_type, precision)
-    if (
-        isinstance(precision, DotAlgorithmPreset)
-        and precision.name.startswith(("F16", "BF16"))
-        and "_X" not in precision.name
-    ):
-        narrow = dtypes.dtype("float16" if precision.name.startswith("F16") else "bfloat16")
+    narrow = narrow_factor(precision)
+    if narrow is not None:
         x, y = x.astype(narrow), y.astype(narrow)
+    first = factor_dtype(x.dtype, y.dtype, dt, precision)
+    if first is not None:
+        x, y = (convert_element_type_p.reference(v, new_dtype=first, weak_type=False, sharding=None) for v in (x, y))
     involved = (x.dtype, y.dtype, dt)
     wide = (
         np.complex128
         if any(map(dtypes.is_complex, involved))
         else (
             np.float64
-            if _has_algorithm(precision) or any(map(dtypes.is_float, involved))
+            if has_algorithm(precision) or any(map(dtypes.is_float, involved))
             else dt
             if dtypes.bits(dt) >= 8
             else np.int32
@@ -284,10 +303,16 @@ def _transpose_lhs(
     # where ct has the free axes of y
     ct_y = range(nb, nb + len(y_free)) if swapped else range(nb + len(x_free), nb + len(x_free) + len(y_free))
     dims = ((tuple(ct_y), tuple(y_free)), (tuple(range(nb)), tuple(yb)))
-    out = dot_general(ct, y, dims, precision=params["precision"], preferred_element_type=x.dtype)
-    # its axes: batch, the free axes of x, then the axes of y contracted with x, in y's order
+    # the result's axes: batch, the free axes of x, then the axes of y contracted with x, in y's order
     order_y = sorted(range(len(yc)), key=lambda i: yc[i])
     have = [*xb, *x_free, *[xc[i] for i in order_y]]
+    placed = cotangent_placed(x)
+    if placed is not None:
+        placed = placed.update(spec=placed.spec.update(partitions=[placed.spec[i] for i in have]))
+    elif any(placed_of(get_aval(v)) is not None for v in (ct, y)):
+        mesh = next(p.mesh for v in (ct, y) if (p := placed_of(get_aval(v))) is not None)
+        placed = NamedSharding(mesh, P(*[None] * len(have)))
+    out = dot_general(ct, y, dims, precision=params["precision"], preferred_element_type=x.dtype, out_sharding=placed)
     return transpose(out, tuple(sorted(range(len(have)), key=have.__getitem__)))
 
 
@@ -301,32 +326,59 @@ def _dot_batch(
     def shift(ds: Sequence[int], dim: int | None) -> tuple[int, ...]:
         return tuple(d + (dim is not None and d >= dim) for d in ds)
 
+    def batched(params: Params, at: int) -> Params:
+        if params["out_sharding"] is None:
+            return params
+        v, d = (x, dx) if dx is not None else (y, dy)
+        return dict(params, out_sharding=batched_sharding(params["out_sharding"], v, d, at))
+
     if dx is not None and dy is not None:
         new = ((shift(xc, dx), shift(yc, dy)), ((dx, *shift(xb, dx)), (dy, *shift(yb, dy))))
-        return dot_general_p.bind(x, y, dimension_numbers=new, **params), 0
+        return dot_general_p.bind(x, y, dimension_numbers=new, **batched(params, 0)), 0
     new = ((shift(xc, dx), shift(yc, dy)), (shift(xb, dx), shift(yb, dy)))
-    out = dot_general_p.bind(x, y, dimension_numbers=new, **params)
     if dx is not None:
         free = [d for d in range(len(shape_of(x))) if d not in (*new[0][0], *new[1][0])]
-        return out, nb + free.index(dx)
-    x_free = len(shape_of(x)) - len(xc) - nb
-    free = [d for d in range(len(shape_of(y))) if d not in (*new[0][1], *new[1][1])]
-    return out, nb + x_free + free.index(dy)
+        at = nb + free.index(dx)
+    else:
+        x_free = len(shape_of(x)) - len(xc) - nb
+        free = [d for d in range(len(shape_of(y))) if d not in (*new[0][1], *new[1][1])]
+        at = nb + x_free + free.index(dy)
+    return dot_general_p.bind(x, y, dimension_numbers=new, **batched(params, at)), at
+
+
+def _dot_shard(params: Params, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> list[Parts]:
+    """Batch axes are divided alike, free axes as in the factor; axes that are summed may be divided in one factor."""
+    (xc, yc), (xb, yb) = params["dimension_numbers"]
+    x, y = (parts_of(a) for a in ins)
+    lead = merged("dot_general", ins, [tuple([p[i] for i in axes]) for p, axes in ((x, xb), (y, yb))])
+    if any(x[i] is not None and y[j] is not None for i, j in zip(xc, yc)):
+        refuse(
+            "dot_general", ins, "axes that are summed are divided in both, which leaves the result's division open", SAY
+        )
+    free = lambda p, used: [q for i, q in enumerate(p) if i not in used]
+    return [checked("dot_general", ins, [*lead, *free(x, (*xc, *xb)), *free(y, (*yc, *yb))], SAY)]
 
 
 def _shown(params: Params) -> list[tuple[str, object]]:
     lists = lambda pair: (list(pair[0]), list(pair[1]))
     contracted, batched = params["dimension_numbers"]
+    params = {k: v for k, v in params.items() if k != "out_sharding"}  # the result's type says it
     return sorted(dict(params, dimension_numbers=str((lists(contracted), lists(batched)))).items())
 
 
 dot_general_p.shown = _shown
 dot_general_p.abstract, dot_general_p.reference, dot_general_p.jvp = dot_abstract, _dot_reference, _dot_jvp
 dot_general_p.transpose, dot_general_p.batch = _dot_transpose, _dot_batch
+dot_general_p.shard, dot_general_p.linear_in_sums = _dot_shard, BILINEAR
 
 
 def dot_general(
-    x: Value, y: Value, dimension_numbers: Any, precision: Any = None, preferred_element_type: ElementType | None = None
+    x: Value,
+    y: Value,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: ElementType | None = None,
+    out_sharding: NamedSharding | None = None,
 ) -> Value:
     """Contracts `x` and `y`: batch axes first, then the free axes of `x`, then those of `y`."""
     (xc, yc), (xb, yb) = dimension_numbers
@@ -339,5 +391,5 @@ def dot_general(
         dimension_numbers=numbers,
         precision=precision,
         preferred_element_type=preferred_element_type,
-        out_sharding=None,
+        out_sharding=out_sharding,
     )

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ..base import dtypes
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
+from ..core.shardings import parts_of, refuse, resized
 from ..core.wire import SIZES, portable
 from ..core.trace import get_aval
-from ..base.errors import type_error
+from ..base.errors import at_user_line, type_error
 from ..base.host import np
 from .linear import broadcast_to_axis, convert, expand_dims, full, moveaxis, zeros
 from .rules import dtype_of, is_linear_arg, scalar_like, shape_of
@@ -20,7 +21,8 @@ from .scatter import scatter_p
 if TYPE_CHECKING:
     from ..base.avals import ShapedArray
     from ..core.trace import Axis
-    from ..core.types import Dims, Shape, Size, Value
+    from ..core.shardings import Parts
+    from ..core.types import Dims, Params, Shape, Size, Value
 
 
 dynamic_slice_p = Primitive("dynamic_slice", wire=portable(slice_sizes=SIZES))
@@ -29,9 +31,14 @@ dynamic_update_slice_p = Primitive("dynamic_update_slice", wire=portable())
 
 def _check_starts(name: str, x: Value, starts: Sequence[Value]) -> None:
     if len(starts) != len(x.shape):
-        raise type_error(f"{name}: {len(starts)} start indices for an operand of shape {x.shape}.")
+        raise ValueError(at_user_line(f"{name}: {len(starts)} start indices for an operand of shape {x.shape}."))
     if any(s.shape or not dtypes.is_int(s.dtype) for s in starts):
         raise type_error(f"{name}: start indices must be integer scalars, got {', '.join(map(format, starts))}.")
+    if len({dtypes.is_signed(s.dtype) for s in starts}) > 1:
+        # no type of XLA's indices holds both negative numbers and those above int64's greatest
+        raise type_error(
+            f"{name}: start indices must be all signed or all unsigned, got {', '.join(map(format, starts))}."
+        )
 
 
 def _dynamic_slice_abstract(x: ShapedArray, *starts: Any, slice_sizes: Shape) -> ShapedArray:
@@ -96,6 +103,7 @@ def _stack_starts(axis: Axis, starts: Sequence[Value], dims: Dims) -> Value:
 
 dynamic_slice_p.abstract, dynamic_slice_p.jvp = _dynamic_slice_abstract, _dynamic_slice_jvp
 dynamic_slice_p.transpose, dynamic_slice_p.batch = _dynamic_slice_transpose, _dynamic_slice_batch
+dynamic_slice_p.shard = resized("dynamic_slice")
 dynamic_slice_p.reference = lambda x, *starts, slice_sizes: x[_window(x.shape, starts, slice_sizes)]
 
 
@@ -136,7 +144,7 @@ def _dynamic_update_transpose(ct: Value, x: Value, update: Value, *starts: Any) 
 
 def _dynamic_update_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> tuple[Value, Any]:
     x, update, *starts = args
-    x = broadcast_to_axis(x, axis.size) if dims[0] is None else moveaxis(x, dims[0], 0)
+    x = broadcast_to_axis(x, axis.size, axis.placed) if dims[0] is None else moveaxis(x, dims[0], 0)
     if all(d is None for d in dims[2:]):
         update = broadcast_to_axis(update, axis.size) if dims[1] is None else moveaxis(update, dims[1], 0)
         return dynamic_update_slice_p.bind(x, update, scalar_like(starts[0], 0) if starts else 0, *starts), 0
@@ -159,3 +167,14 @@ def _dynamic_update_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> tupl
 dynamic_update_slice_p.abstract, dynamic_update_slice_p.reference = _dynamic_update_abstract, _dynamic_update_reference
 dynamic_update_slice_p.jvp, dynamic_update_slice_p.transpose = _dynamic_update_jvp, _dynamic_update_transpose
 dynamic_update_slice_p.batch = _dynamic_update_batch
+
+
+def _dynamic_update_shard(params: Params, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> list[Parts]:
+    x, update = ins[:2]
+    for i, (mine, its) in enumerate(zip(parts_of(x), parts_of(update))):
+        if its is not None and its != mine:
+            refuse("dynamic_update_slice", ins, f"axis {i} of the update is not divided as that of the array")
+    return [parts_of(x)]
+
+
+dynamic_update_slice_p.shard = _dynamic_update_shard

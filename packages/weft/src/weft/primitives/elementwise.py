@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeAlias
 from ..base import dtypes
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
+from ..core.shardings import BILINEAR, elementwise
 from ..core.wire import DTYPE, INTEGER, Wire, either, member, portable
 from ..core.trace import get_aval
 from ..base.errors import type_error
@@ -59,13 +60,15 @@ def _elementwise(
     basic: bool = True,
     decompose: DecomposeRule | None = None,
     refuse: Callable[..., str | None] = lambda dt, **params: None,
+    linear: bool | str = False,
 ) -> Primitive:
     """A new elementwise primitive.
 
     `wire` says what a program from outside may contain of it (core.wire). `jvp` is None (no derivative) or one function
     for each operand: (tangent, result, *operands) -> term of the result's tangent, None for zero. `out` maps the
     operands' dtype to the result's. `refuse(dtype, **params)` returns what is wrong with an operand's dtype or a
-    parameter, for conditions that `kinds` does not express.
+    parameter, for conditions that `kinds` does not express. `linear` says whether sums whose terms lie on several
+    devices may be operands (core.shardings).
     """
     primitive = Primitive(name, basic=basic, wire=wire)
 
@@ -100,6 +103,7 @@ def _elementwise(
         elementwise_batch(primitive),
         decompose,
     )
+    primitive.shard, primitive.linear_in_sums = elementwise(name), linear
     if reference is not None:
         primitive.reference = reference
     if transpose is not None:
@@ -130,6 +134,7 @@ neg_p = _elementwise(
     jvp=[lambda t, o, x: neg(t)],
     transpose=lambda ct, x: [neg(ct)],
     wire=portable(),
+    linear=True,
 )
 neg: Function = _fn(neg_p)
 add_p = _elementwise(
@@ -143,6 +148,7 @@ add_p = _elementwise(
         unbroadcast(ct, y.aval) if is_linear_arg(y) else None,
     ],
     wire=portable(),
+    linear=True,
 )
 add: Function = _fn(add_p)
 sub_p = _elementwise(
@@ -156,6 +162,7 @@ sub_p = _elementwise(
         neg(unbroadcast(ct, y.aval)) if is_linear_arg(y) else None,
     ],
     wire=portable(),
+    linear=True,
 )
 sub: Function = _fn(sub_p)
 
@@ -174,6 +181,7 @@ mul_p = _elementwise(
     jvp=[lambda t, o, x, y: mul(t, y), lambda t, o, x, y: mul(x, t)],
     transpose=_mul_transpose,
     wire=portable(),
+    linear=BILINEAR,
 )
 mul: Function = _fn(mul_p)
 
@@ -566,6 +574,7 @@ def _select_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> tuple[Value,
 
 select_n_p.abstract, select_n_p.reference, select_n_p.jvp = _select_abstract, _select_reference, _select_jvp
 select_n_p.transpose, select_n_p.batch = _select_transpose, _select_batch
+select_n_p.shard = elementwise("select_n")
 
 
 def select(which: Value, on_true: Value, on_false: Value) -> Value:
@@ -633,6 +642,7 @@ def _clamp_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> tuple[Value, 
 
 
 clamp_p.batch = _clamp_batch
+clamp_p.shard = elementwise("clamp")
 
 
 def clamp(lo: Value, x: Value, hi: Value) -> Value:

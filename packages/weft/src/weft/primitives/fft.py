@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ..base import dtypes
 from ..base.avals import shaped
 from ..core.primitive import Primitive
+from ..core.shardings import resized
 from ..core.wire import SIZES, member, param_type, portable
 from ..base.errors import type_error
 from ..base.host import np
@@ -109,6 +110,7 @@ def _fft_batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> 
 
 fft_p.abstract, fft_p.reference, fft_p.jvp = _fft_abstract, _fft_reference, linear_jvp(fft_p)
 fft_p.transpose, fft_p.batch = _fft_transpose, _fft_batch
+fft_p.shard = resized("fft")
 
 
 def fft(x: Value, fft_type: FftType, fft_lengths: Shape) -> Value:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 from ..base import dtypes, limits
 from ..base.avals import as_size, shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
+from ..core.shardings import checked, parts_of, refuse
 from ..core.wire import AXES, FLAG, NOTHING, SCALAR, SIZES, either, member, param_type, portable, record
 from ..core.trace import get_aval
 from ..base.errors import type_error
@@ -21,7 +22,8 @@ from .rules import dtype_of, shape_of
 if TYPE_CHECKING:
     from ..base.avals import ShapedArray
     from ..core.trace import Axis
-    from ..core.types import Dims, ElementType, Shape, Size, Value
+    from ..core.shardings import Parts
+    from ..core.types import Dims, ElementType, Params, Shape, Size, Value
 
 
 @param_type
@@ -363,6 +365,31 @@ def _inserted(offset_dims: Sequence[int]) -> tuple[Value, ...]:
 
 gather_p.abstract, gather_p.reference, gather_p.jvp = _gather_abstract, _gather_reference, _gather_jvp
 gather_p.batch = _gather_batch
+
+
+def _gather_shard(params: Params, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> list[Parts]:
+    """Axes of the array that are taken whole are divided as in the array, the others come from the indices."""
+    numbers, (x, indices) = params["dimension_numbers"], ins
+    sizes = params["slice_sizes"]
+    cure = "Say how the result shall be divided: x.at[…].get(out_sharding=weft.P(…))."
+    batch = dict(zip(numbers.start_indices_batching_dims, numbers.operand_batching_dims))
+    for i, part in enumerate(parts_of(x)):
+        if part is not None and sizes[i] != x.shape[i] and i not in batch.values():
+            refuse("gather", ins, f"it takes parts of axis {i}, which is divided", cure)
+    parts: list[Any] = [None] * len(outs[0].shape)
+    kept = [i for i in range(len(x.shape)) if i not in (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)]
+    for d, i in zip(numbers.offset_dims, kept):
+        parts[d] = parts_of(x)[i]
+    rest = [d for d in range(len(parts)) if d not in numbers.offset_dims]
+    for j, d in enumerate(rest):
+        its, mine = parts_of(indices)[j], parts_of(x)[batch[j]] if j in batch else None
+        if its is not None and mine is None and any(n != m for n, m in zip(sizes, x.shape)) and j not in batch:
+            refuse("gather", ins, "the indices are divided, and each device needs all of the array", cure)
+        parts[d] = its if its is not None else mine
+    return [checked("gather", ins, parts, cure)]
+
+
+gather_p.shard = _gather_shard
 
 
 def gather(

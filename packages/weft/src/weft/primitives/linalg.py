@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from ..base import dtypes
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, UndefinedPrimal, Zero, unsupported
+from ..core.shardings import leading
 from ..core.wire import FINITE, FLAG, NOTHING, SIZE, either, portable
 from ..core.trace import get_aval
 from ..base.errors import at_user_line, type_error
@@ -87,7 +88,9 @@ def _batch(primitive: Primitive) -> Callable[..., Any]:
     """The batching of a primitive on stacks of matrices: it gets one more leading axis."""
 
     def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
-        args = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
+        args = [
+            broadcast_to_axis(x, axis.size, axis.placed) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)
+        ]
         out = primitive.bind(*args, **params)
         return out, [0] * len(out) if primitive.multiple_results else 0
 
@@ -119,6 +122,7 @@ def _per_matrix(f: Callable[..., Any], *xs: Any, outs: int = 1) -> Value:
 # cholesky ------------------------------------------------------------------------------------------------------------
 
 cholesky_p = Primitive("cholesky", wire=portable())
+cholesky_p.shard = leading("cholesky", (2,))
 
 
 def _cholesky_abstract(x: ShapedArray) -> ShapedArray:
@@ -162,6 +166,7 @@ triangular_solve_p = Primitive(
     "triangular_solve",
     wire=portable(left_side=FLAG, lower=FLAG, transpose_a=FLAG, conjugate_a=FLAG, unit_diagonal=FLAG),
 )
+triangular_solve_p.shard = leading("triangular_solve", (2, 2))
 
 
 def _triangular_abstract(
@@ -283,6 +288,7 @@ def triangular_solve(
 # lu ------------------------------------------------------------------------------------------------------------------
 
 lu_p = Primitive("lu", multiple_results=True, wire=portable())
+lu_p.shard = leading("lu", (2,))
 
 
 def _lu_abstract(x: ShapedArray) -> list[ShapedArray]:
@@ -355,6 +361,7 @@ def _lu_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[Value,
 lu_p.abstract, lu_p.reference, lu_p.jvp, lu_p.batch = _lu_abstract, _lu_reference, _lu_jvp, _batch(lu_p)
 
 lu_pivots_to_permutation_p = Primitive("lu_pivots_to_permutation", basic=False, wire=portable(permutation_size=SIZE))
+lu_pivots_to_permutation_p.shard = leading("lu_pivots_to_permutation", (1,))
 
 
 def _pivots_abstract(pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:
@@ -395,6 +402,7 @@ lu_pivots_to_permutation_p.jvp, lu_pivots_to_permutation_p.batch = _pivots_jvp, 
 # cholesky_update -----------------------------------------------------------------------------------------------------
 
 cholesky_update_p = Primitive("cholesky_update", wire=portable())
+cholesky_update_p.shard = leading("cholesky_update", (2, 1))
 
 
 def _update_abstract(r: ShapedArray, w: ShapedArray) -> ShapedArray:
@@ -439,12 +447,16 @@ cholesky_update_p.jvp = unsupported(
 
 MAGMA = either(NOTHING, FLAG)
 geqrf_p = Primitive("geqrf", multiple_results=True, wire=portable())
+geqrf_p.shard = leading("geqrf", (2,))
 # the same with columns swapped: (factors, taus, the columns' order)
 geqp3_p = Primitive("geqp3", multiple_results=True, wire=portable(use_magma=MAGMA))
+geqp3_p.shard = leading("geqp3", (2, 1))
 householder_product_p = Primitive("householder_product", wire=portable())
+householder_product_p.shard = leading("householder_product", (2, 1))
 qr_p = Primitive(
     "qr", multiple_results=True, basic=False, wire=portable(pivoting=FLAG, full_matrices=FLAG, use_magma=MAGMA)
 )
+qr_p.shard = leading("qr", (2,))
 
 
 def _geqrf_abstract(x: ShapedArray) -> list[ShapedArray]:
@@ -529,6 +541,7 @@ householder_product_p.jvp = unsupported("householder_product has no derivative r
 
 
 ormqr_p = Primitive("ormqr", wire=portable(left=FLAG, transpose=FLAG))
+ormqr_p.shard = leading("ormqr", (2, 1, 2))
 
 
 def _ormqr_abstract(a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left: bool, transpose: bool) -> ShapedArray:
@@ -690,6 +703,7 @@ qr_p.abstract, qr_p.reference, qr_p.decompose, qr_p.jvp, qr_p.batch = (
 # symmetric_product ---------------------------------------------------------------------------------------------------
 
 symmetric_product_p = Primitive("symmetric_product", basic=False, wire=portable(alpha=FINITE, beta=FINITE))
+symmetric_product_p.shard = leading("symmetric_product", (2, 2))
 
 
 def _symmetric_abstract(a: ShapedArray, c: ShapedArray, *, alpha: Value, beta: Value) -> ShapedArray:

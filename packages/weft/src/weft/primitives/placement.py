@@ -5,12 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ..core.primitive import Primitive, Zero
-from ..core.wire import NAMES_DEVICES
-from ..base.mesh import P, Sharding, SingleDeviceSharding
+from ..core.shardings import cotangent_placed, each_same, parts_of, placed_of, same, with_placed
+from ..core.wire import NAMES_DEVICES, portable, stays, word
+from ..core.trace import get_aval
+from ..base.layout import Format
+from ..base.mesh import (
+    AbstractMesh,
+    Mesh,
+    NamedSharding,
+    P,
+    Sharding,
+    SingleDeviceSharding,
+    type_of_sharding,
+)
 from .rules import linear_jvp
 
 if TYPE_CHECKING:
-    from ..base.avals import ShapedArray
+    from ..base.avals import AbstractValue, ShapedArray
+    from ..base.layout import Layout
     from ..core.trace import Axis
     from ..core.types import Dims, Params, Value
 
@@ -35,14 +47,17 @@ def _batch(axis: Axis, args: Sequence[Value], dims: Dims, *, sharding: Any) -> t
     return constrain(x, sharding.update(spec=P(*parts))), dim
 
 
-def constrain(x: Value, sharding: Sharding | None) -> Value:
-    """`x` with the sharding `sharding` (None: any)."""
+def constrain(x: Value, sharding: Sharding | Format | None) -> Value:
+    """`x` with the sharding `sharding` (None: any); of a Format, the sharding."""
+    if isinstance(sharding, Format):
+        sharding = sharding.sharding
     if isinstance(sharding, SingleDeviceSharding):
         return transfer_p.bind(x, devices=(sharding,), srcs=(None,))[0]
     return x if sharding is None else sharding_constraint_p.bind(x, sharding=sharding)
 
 
 sharding_constraint_p.abstract, sharding_constraint_p.batch = _abstract, _batch
+sharding_constraint_p.shard, sharding_constraint_p.linear_in_sums = same, True
 sharding_constraint_p.reference = lambda x, *, sharding: x
 sharding_constraint_p.jvp = linear_jvp(sharding_constraint_p)
 sharding_constraint_p.transpose = lambda ct, x, *, sharding: [ct if type(ct) is Zero else constrain(ct, sharding)]
@@ -50,7 +65,9 @@ sharding_constraint_p.decompose = lambda x, *, sharding: x
 
 
 def _shardings(params: Params) -> tuple[Sequence[Any], Sequence[Any]]:
-    given = () if P.UNCONSTRAINED in params["sharding"].spec.partitions else (params["sharding"],)
+    sharding = params["sharding"]
+    named = isinstance(sharding.mesh, Mesh) and P.UNCONSTRAINED not in sharding.spec.partitions
+    given = (sharding,) if named else ()
     return given, given
 
 
@@ -85,8 +102,131 @@ def _put_transpose(cts: Sequence[Value], *xs: Any, devices: Any, srcs: Any) -> l
     return [next(back) if i in live else None for i in range(len(cts))]
 
 
-transfer_p.abstract = lambda *xs, devices, srcs: list(xs)
+def _transfer_abstract(*xs: Any, devices: Any, srcs: Any) -> list[Any]:
+    return [
+        with_placed(x, type_of_sharding(where, len(x.shape))) if isinstance(where, Sharding) else x
+        for x, where in zip(xs, devices)
+    ]
+
+
+transfer_p.abstract, transfer_p.has_typed_results = _transfer_abstract, True
 transfer_p.reference = lambda *xs, devices, srcs: list(xs)
 transfer_p.jvp, transfer_p.transpose = _put_jvp, _put_transpose
 transfer_p.batch = lambda axis, args, dims, **params: (transfer_p.bind(*args, **params), dims)
 transfer_p.decompose = lambda *xs, devices, srcs: list(xs)
+
+# A value moved to another memory of its device ("device", "pinned_host"). On a device with one memory, nothing moves.
+to_memory_p = Primitive("device_put", wire=portable(memory=word("device", "pinned_host", "unpinned_host")))
+to_memory_p.abstract = lambda x, *, memory: x
+to_memory_p.reference = lambda x, *, memory: x
+to_memory_p.decompose = lambda x, *, memory: x
+to_memory_p.jvp = linear_jvp(to_memory_p)
+to_memory_p.transpose = lambda ct, x, *, memory: [ct]
+to_memory_p.shard, to_memory_p.linear_in_sums = same, True
+to_memory_p.batch = lambda axis, args, dims, *, memory: (to_memory_p.bind(args[0], memory=memory), dims[0])
+
+# The order in which the axes of a value lie in memory, inside a program.
+layout_constraint_p = Primitive(
+    "layout_constraint", basic=False, wire=stays("the order of axes in memory is a matter of one compiler")
+)
+
+
+def _laid_out(x: ShapedArray, *, layout: Layout) -> ShapedArray:
+    layout.check_compatible_aval(x.shape)
+    return x
+
+
+def _batch_layout(axis: Axis, args: Sequence[Value], dims: Dims, *, layout: Layout) -> tuple[Value, Any]:
+    """The new axis is the slowest."""
+    (x,), (dim,) = args, dims
+    if dim is None:
+        return layout_constraint_p.bind(x, layout=layout), None
+    order = (dim, *[i + (i >= dim) for i in layout.major_to_minor])
+    return layout_constraint_p.bind(x, layout=layout.with_order(order)), dim
+
+
+layout_constraint_p.abstract, layout_constraint_p.batch = _laid_out, _batch_layout
+layout_constraint_p.reference = lambda x, *, layout: x
+layout_constraint_p.jvp = linear_jvp(layout_constraint_p)
+layout_constraint_p.transpose = lambda ct, x, *, layout: [
+    ct if type(ct) is Zero else layout_constraint_p.bind(ct, layout=layout)
+]
+layout_constraint_p.shard, layout_constraint_p.linear_in_sums = same, True
+layout_constraint_p.decompose = lambda x, *, layout: x
+
+# Two values that the compiler gives one sharding, whichever.
+shard_alike_p = Primitive("shard_alike", multiple_results=True, basic=False, wire=portable())
+
+
+def _alike_jvp(primals: Sequence[Value], tangents: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+    outs = shard_alike_p.bind(*primals)
+    return outs, list(tangents) if any(type(t) is Zero for t in tangents) else shard_alike_p.bind(*tangents)
+
+
+def _alike_transpose(cts: Sequence[Value], x: Any, y: Any) -> list[Value]:
+    return list(cts) if any(type(ct) is Zero for ct in cts) else shard_alike_p.bind(*cts)
+
+
+def _alike_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> tuple[list[Value], Any]:
+    if dims[0] == dims[1]:
+        return shard_alike_p.bind(*args), dims
+    return list(args), dims  # their shapes differ now
+
+
+shard_alike_p.abstract = lambda x, y: [x, y]
+shard_alike_p.reference = lambda x, y: [x, y]
+shard_alike_p.jvp, shard_alike_p.transpose, shard_alike_p.batch = _alike_jvp, _alike_transpose, _alike_batch
+shard_alike_p.shard, shard_alike_p.linear_in_sums = each_same, True
+shard_alike_p.decompose = lambda x, y: [x, y]
+
+# reshard --------------------------------------------------------------------------------------------------------------
+
+reshard_p = Primitive("reshard", hidden=("dst_sharding",), basic=False, wire=NAMES_DEVICES)
+
+
+def _reshard_abstract(x: ShapedArray, *, dst_sharding: NamedSharding) -> ShapedArray:
+    typed: ShapedArray = with_placed(x, type_of_sharding(dst_sharding, len(x.shape)))
+    return typed
+
+
+def _reshard_transpose(ct: Value, x: Any, *, dst_sharding: NamedSharding) -> list[Value | None]:
+    """The cotangent lies as the primal value; where that is reduced, its terms are added up later."""
+    return [ct if type(ct) is Zero else like_primal(ct, x.aval)]
+
+
+def _reshard_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, dst_sharding: NamedSharding) -> tuple[Value, Any]:
+    (x,), (dim,) = args, dims
+    if dim is None:
+        return reshard(x, dst_sharding), None
+    rank = len(get_aval(x).shape) - 1
+    parts = [*dst_sharding.spec, *[None] * (rank - len(dst_sharding.spec))]
+    parts.insert(dim, parts_of(get_aval(x))[dim])
+    return reshard(x, dst_sharding.update(spec=dst_sharding.spec.update(partitions=parts))), dim
+
+
+def reshard(x: Value, sharding: NamedSharding) -> Value:
+    """`x`, divided as the explicit axes of a sharding say."""
+    return reshard_p.bind(x, dst_sharding=sharding)
+
+
+def to_types(x: Value, mesh: AbstractMesh) -> Value:
+    """`x` where axes of the mesh have other types: it stays where it is, and its type speaks of axes that are explicit
+    there.
+    """
+    placed = placed_of(get_aval(x))
+    return x if placed is None else reshard(x, NamedSharding(mesh, placed.spec))
+
+
+def like_primal(ct: Value, aval: AbstractValue) -> Value:
+    """A cotangent, divided as that of a value of type `aval` is."""
+    mine, wanted = placed_of(get_aval(ct)), cotangent_placed(aval)
+    if mine == wanted:
+        return ct
+    return reshard(ct, wanted or NamedSharding(mine.mesh, P(*[None] * len(aval.shape))))  # type: ignore[union-attr]
+
+
+reshard_p.abstract, reshard_p.has_typed_results = _reshard_abstract, True
+reshard_p.reference = lambda x, *, dst_sharding: x
+reshard_p.jvp, reshard_p.transpose, reshard_p.batch = linear_jvp(reshard_p), _reshard_transpose, _reshard_batch
+reshard_p.decompose = lambda x, *, dst_sharding: x
+reshard_p.shown = lambda params: []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 from ..base import dtypes
 from ..base.avals import tangent_aval
 from ..core.primitive import Primitive, UndefinedPrimal, Zero
+from ..core.shardings import SAY, whole
 from ..core.wire import AXES, NOTHING, param_type, portable, record
 from .dot import DOT_NUMBERS, PRODUCT, dot_abstract, dot_general, dot_general_p
 from ..core.trace import get_aval
@@ -25,7 +26,8 @@ from .shape import iota
 if TYPE_CHECKING:
     from ..base.avals import ShapedArray
     from ..core.trace import Axis
-    from ..core.types import Dims, ElementType, Value
+    from ..core.shardings import Parts
+    from ..core.types import Dims, ElementType, Params, Value
 
 
 @param_type
@@ -268,7 +270,9 @@ def _batch(
 ) -> tuple[Value, Any]:
     """Adds a batch axis in front of the others."""
     numbers = ragged_dot_dimension_numbers
-    lhs, rhs = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args[:2], dims)]
+    lhs, rhs = [
+        broadcast_to_axis(x, axis.size, axis.placed) if d is None else moveaxis(x, d, 0) for x, d in zip(args[:2], dims)
+    ]
     sizes = args[2] if dims[2] is None else moveaxis(args[2], dims[2], 0)
     mode = _mode(len(shape_of(lhs)) - 1, numbers)
     unbatched = len(shape_of(sizes)) - (dims[2] is not None)
@@ -296,4 +300,14 @@ p.abstract, p.reference, p.decompose, p.jvp, p.transpose, p.batch = (
     _transpose,
     _batch,
 )
+
+
+def _shard(params: Params, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> list[Parts]:
+    name = "ragged_dot_general"
+    for a in ins:
+        whole(name, [a], range(len(a.shape)), "it multiplies group by group", SAY)
+    return [(None,) * len(outs[0].shape)]
+
+
+p.shard = _shard
 del p

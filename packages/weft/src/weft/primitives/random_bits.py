@@ -12,6 +12,7 @@ from ..base import dtypes
 from ..base.avals import shaped
 from ..base.config import config
 from ..core.primitive import Primitive, unsupported
+from ..core.shardings import elementwise, parts_of
 from ..core.wire import TAKES_KEYS, portable
 from ..core.trace import get_aval
 from ..base.errors import type_error
@@ -104,7 +105,7 @@ def _threefry_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> tuple[Valu
     )
     new = []
     for x, d in zip(args, dims):
-        x = broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0)
+        x = broadcast_to_axis(x, axis.size, axis.placed) if d is None else moveaxis(x, d, 0)
         new.append(broadcast_in_dim(x, (axis.size, *shape), (0,)) if len(shape_of(x)) == 1 and shape else x)
     return threefry2x32_p.bind(*new), [0, 0]
 
@@ -114,6 +115,7 @@ threefry2x32_p.abstract, threefry2x32_p.reference, threefry2x32_p.batch = (
     _threefry_reference,
     _threefry_batch,
 )
+threefry2x32_p.shard = elementwise("threefry2x32")
 threefry2x32_p.decompose, threefry2x32_p.jvp = _threefry_decompose, no_derivative(threefry2x32_p)
 
 # keys ----------------------------------------------------------------------------------------------------------------
@@ -272,7 +274,9 @@ def key_primitive(name: str, abstract: Callable[..., Any], on_raw: Callable[...,
 
     def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
         """The axes of the keys come first in every result, so a batch axis is simply another of them."""
-        args = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
+        args = [
+            broadcast_to_axis(x, axis.size, axis.placed) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)
+        ]
         return primitive.bind(*args, **params), 0
 
     primitive.reference = unsupported(
@@ -285,6 +289,10 @@ def key_primitive(name: str, abstract: Callable[..., Any], on_raw: Callable[...,
         no_derivative(primitive),
         on_raw,
     )
+    # axes that an operation adds are whole
+    primitive.shard = lambda params, ins, outs: [
+        (*parts_of(ins[0]), *[None] * len(outs[0].shape))[: len(outs[0].shape)]
+    ]
     return primitive
 
 
@@ -340,3 +348,4 @@ random_fold_in_p = key_primitive(
     "random_fold_in", _fold_in_abstract, lambda dtype, raw, data: generators[dtype.impl].fold_in(raw, data)
 )
 random_fold_in_p.batch = _fold_in_batch
+random_fold_in_p.shard = elementwise("random_fold_in")

@@ -9,11 +9,28 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from ..base import dtypes, limits
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
+from ..core.shardings import along, reduced
 from ..core.wire import AXES, DTYPE, FLAG, INTEGER, NOTHING, Wire, portable
 from ..core.trace import get_aval
 from ..base.errors import type_error
 from ..base.host import np
-from .elementwise import abs_, add, div, eq, extremum_reference, max_, min_, mul, neg, select, sub
+from .elementwise import (
+    abs_,
+    add,
+    ceil,
+    complex_,
+    div,
+    eq,
+    extremum_reference,
+    imag,
+    max_,
+    min_,
+    mul,
+    neg,
+    real,
+    select,
+    sub,
+)
 from .transcendental import exp, log1p
 from .linear import (
     broadcast_in_dim,
@@ -48,6 +65,7 @@ def _reduction(name: str, kinds: str, reference: ReferenceRule, jvp: JvpRule | N
         return out, Zero(tangent_aval(get_aval(out)))
 
     primitive.abstract, primitive.batch, primitive.jvp = abstract, reduction_batch(primitive), jvp or no_jvp
+    primitive.shard = reduced
     primitive.reference = lambda x, *, axes, out_sharding=None: np.asarray(reference(x, tuple(axes))).astype(x.dtype)
     return primitive
 
@@ -205,6 +223,7 @@ def _arg_reduction(name: str, reference: Callable[..., Any], sign: int) -> Primi
         return primitive.bind(moveaxis(x, dim, 0), axes=(axes[0] + 1,), index_dtype=index_dtype), 0
 
     primitive.abstract, primitive.jvp, primitive.batch = abstract, jvp, batch
+    primitive.shard = reduced
     primitive.reference = lambda x, *, axes, index_dtype: reference(x, axis=axes[0]).astype(index_dtype)
     return primitive
 
@@ -257,6 +276,7 @@ def _cumulative(
         return flip(reference(flip(x), axis)).astype(x.dtype)
 
     primitive.abstract, primitive.batch, primitive.decompose, primitive.reference = abstract, batch, decompose, ref
+    primitive.shard = along(name, "axis")
     return primitive
 
 
@@ -307,6 +327,30 @@ def logaddexp(x: Value, y: Value) -> Value:
     return select(same, add(x, full((), math.log(2), dtype_of(x))), add(hi, log1p(exp(gap))))
 
 
+def _log_sum(x: Value, y: Value) -> Value:
+    """log(exp(x) + exp(y)), for complex numbers with the imaginary part in (-π, π]; x itself where y is log(0)."""
+    if not dtypes.is_complex(dtype_of(x)):
+        return logaddexp(x, y)
+    hi = max_(x, y)
+    out = add(hi, log1p(exp(sub(sub(x, hi), sub(hi, y)))))
+    number = lambda v, like: full(shape_of(like), v, dtype_of(like))
+    angle = imag(out)
+    turns = ceil(sub(div(angle, number(2 * math.pi, angle)), number(0.5, angle)))
+    turned = complex_(real(out), sub(angle, mul(turns, number(2 * math.pi, angle))))
+    nothing = lambda v: eq(real(v), number(-math.inf, angle))
+    return select(nothing(y), x, select(nothing(x), y, turned))
+
+
+def _log_sum_reference(x: Any, axis: int) -> Any:
+    if not dtypes.is_complex(x.dtype):
+        return np.logaddexp.accumulate(x.astype(np.float64), axis)
+    rows = np.moveaxis(x.astype(np.complex128), axis, 0)
+    top = np.maximum.accumulate(rows.real, 0)
+    sums = [np.exp(rows[: k + 1] - top[k]).sum(0) for k in range(len(rows))]
+    out = np.stack([rows[0], *[np.log(s) + top[k] for k, s in enumerate(sums[1:], 1)]]) if sums else rows
+    return np.moveaxis(out, 0, axis)
+
+
 _low, _high = (lambda dt: _limit(dt, False)), (lambda dt: _limit(dt, True))
 _STEP = {
     "cumprod": (lambda x, y, tx, ty: (mul(x, y), add(mul(tx, y), mul(x, ty))), lambda dt: 1),
@@ -331,7 +375,11 @@ cumprod_p = _cumulative(
 cummax_p = _cumulative("cummax", "iufc", lambda x, axis: np.maximum.accumulate(x, axis), max_, _low)
 cummin_p = _cumulative("cummin", "iufc", lambda x, axis: np.minimum.accumulate(x, axis), min_, _high)
 cumlogsumexp_p = _cumulative(
-    "cumlogsumexp", "f", lambda x, axis: np.logaddexp.accumulate(x.astype(np.float64), axis), logaddexp, _low
+    "cumlogsumexp",
+    "fc",
+    _log_sum_reference,
+    _log_sum,
+    lambda dt: complex(-math.inf, 0) if dtypes.is_complex(dt) else _low(dt),
 )
 
 
@@ -354,7 +402,8 @@ def _cumlogsumexp_jvp(primals: Sequence[Value], tangents: Sequence[Value], **par
     if type(t) is Zero:
         return out, Zero(tangent_aval(get_aval(out)))
     axis = params["axis"]
-    top = _restore(reduce_max(x, (axis,)), shape_of(x), (axis,))
+    size = real(x) if dtypes.is_complex(dtype_of(x)) else x
+    top = convert(_restore(reduce_max(size, (axis,)), shape_of(x), (axis,)), dtype_of(x))
     weighted = cumsum_p.bind(mul(t, exp(sub(x, top))), **params)
     return out, mul(weighted, exp(sub(top, out)))
 

@@ -11,6 +11,7 @@ from ..base import dtypes
 from ..base.avals import shaped, tangent_aval
 from ..core.interpret import interpret
 from ..core.primitive import Primitive, Zero
+from ..core.shardings import parts_of, refuse, whole
 from ..core.wire import AXES, FLAG, NOTHING, member, portable, record, row
 from ..core.trace import get_aval
 from ..base.errors import type_error
@@ -34,6 +35,7 @@ from .gather import (
 if TYPE_CHECKING:
     from ..base.avals import ShapedArray
     from ..core.trace import Axis
+    from ..core.shardings import Parts, ShardRule
     from ..core.types import Dims, Params, Shape, Value
 
 
@@ -150,6 +152,32 @@ def _scatter_reference(
     return out
 
 
+def _scatter_shard(name: str) -> ShardRule:
+    """The array keeps its division. Axes into which indices point must be whole; the others are written alike by the
+    updates, and indices are known to all devices.
+    """
+
+    def rule(params: Params, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> list[Parts]:
+        numbers, (x, indices, updates) = params["dimension_numbers"], ins
+        cure = "Say how the result shall be divided: x.at[…].set(…, out_sharding=weft.P(…))."
+        whole(name, ins[:1], numbers.scatter_dims_to_operand_dims, "it writes at indices", cure)
+        window = [i for i in range(len(x.shape)) if i not in numbers.inserted_window_dims]
+        window = [i for i in window if i not in numbers.operand_batching_dims]
+        given = parts_of(updates)
+        for d, i in zip(numbers.update_window_dims, window):
+            if given[d] is not None and given[d] != parts_of(x)[i]:
+                refuse(name, ins, f"axis {d} of the updates is not divided as axis {i} of the array", cure)
+        batch = dict(zip(numbers.scatter_indices_batching_dims, numbers.operand_batching_dims))
+        rest = [d for d in range(len(given)) if d not in numbers.update_window_dims]
+        for j, d in enumerate(rest):
+            for part in (given[d], parts_of(indices)[j]):
+                if part is not None and part != (parts_of(x)[batch[j]] if j in batch else None):
+                    refuse(name, ins, "the indices or updates are divided, and each device needs all of them", cure)
+        return [parts_of(x)]
+
+    return rule
+
+
 def _scatter_primitive(name: str, combine: Callable[[Any, Any], Any] | None, *, arithmetic: bool = False) -> Primitive:
     primitive = Primitive(name, wire=portable(**_SCATTER))
 
@@ -168,7 +196,7 @@ def _scatter_primitive(name: str, combine: Callable[[Any, Any], Any] | None, *, 
         **params: Any,
     ) -> tuple[Value, Any]:
         x, indices, updates = [
-            broadcast_to_axis(v, axis.size) if d is None else moveaxis(v, d, 0) for v, d in zip(args, dims)
+            broadcast_to_axis(v, axis.size, axis.placed) if d is None else moveaxis(v, d, 0) for v, d in zip(args, dims)
         ]
         dn = dimension_numbers
         up = lambda ds: tuple(d + 1 for d in ds)
@@ -186,7 +214,7 @@ def _scatter_primitive(name: str, combine: Callable[[Any, Any], Any] | None, *, 
             0,
         )
 
-    primitive.abstract, primitive.batch = abstract, batch
+    primitive.abstract, primitive.batch, primitive.shard = abstract, batch, _scatter_shard(name)
     primitive.reference = functools.partial(_scatter_reference, combine)
     return primitive
 

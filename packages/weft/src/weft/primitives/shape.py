@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence
 from ..base import dtypes
 from ..base.avals import as_size, shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
+from ..core.shardings import divisible, merged, parts_of, refuse, resized, same, whole, without
 from ..core.wire import AXES, DTYPE, INTEGER, NOTHING, SIZE, SIZES, either, many, portable, row
 from ..core.trace import get_aval
-from ..base.errors import type_error
+from ..base.errors import at_user_line, type_error
 from ..base.host import np
 from .elementwise import neg, select
 from .linear import (
@@ -28,7 +29,9 @@ from .rules import is_linear_arg, linear_jvp, no_negative, same_dtype, shape_of,
 if TYPE_CHECKING:
     from ..base.avals import ShapedArray
     from ..core.trace import Axis
-    from ..core.types import Dims, ElementType, Shape, Size, Value
+    from ..base.mesh import NamedSharding
+    from ..core.shardings import Parts
+    from ..core.types import Dims, ElementType, Params, Shape, Size, Value
 
 # iota ----------------------------------------------------------------------------------------------------------------
 
@@ -58,12 +61,13 @@ def _iota_reference(*, dtype: ElementType, shape: Shape, dimension: int, shardin
     return np.broadcast_to(np.arange(shape[dimension]).astype(dtype).reshape(expanded), shape)
 
 
+iota_p.shard = lambda params, ins, outs: [(None,) * len(outs[0].shape)]
 iota_p.reference = _iota_reference
 
 
-def iota(dtype: ElementType, shape: Sequence[Size], dimension: int) -> Value:
+def iota(dtype: ElementType, shape: Sequence[Size], dimension: int, sharding: NamedSharding | None = None) -> Value:
     """An array whose elements are their own index along `dimension`."""
-    return iota_p.bind(dtype=dtypes.canonicalize(dtype), shape=tuple(shape), dimension=dimension, sharding=None)
+    return iota_p.bind(dtype=dtypes.canonicalize(dtype), shape=tuple(shape), dimension=dimension, sharding=sharding)
 
 
 # slice ---------------------------------------------------------------------------------------------------------------
@@ -130,6 +134,7 @@ def _slice_batch(
 
 slice_p.abstract, slice_p.reference, slice_p.jvp = _slice_abstract, _slice_reference, linear_jvp(slice_p)
 slice_p.transpose, slice_p.batch = _slice_transpose, _slice_batch
+slice_p.shard, slice_p.linear_in_sums = resized("slice"), True
 
 
 def slice_(
@@ -137,7 +142,9 @@ def slice_(
 ) -> Value:
     """`x[start:limit:stride]` along every axis, with static bounds."""
     start, limit = tuple(start_indices), tuple(limit_indices)
-    strides = None if strides is None or all(s == 1 for s in strides) else tuple(strides)
+    strides = None if strides is None else tuple(strides)
+    if strides is not None and len(strides) == len(start) and all(s == 1 for s in strides):
+        strides = None
     if all(a == 0 for a in start) and limit == shape_of(x) and strides is None:
         return x
     return slice_p.bind(x, start_indices=start, limit_indices=limit, strides=strides)
@@ -153,17 +160,21 @@ def _pad_abstract(
 ) -> ShapedArray:
     same_dtype("pad", [x, value])
     if value.shape:
-        raise type_error(f"pad: padding_value must be a scalar, got shape {value.shape}.")
+        raise ValueError(at_user_line(f"pad: padding_value must be a scalar, got shape {value.shape}."))
     if len(padding_config) != len(x.shape):
-        raise type_error(
-            f"pad: padding_config {padding_config} must have one entry for each of the operand's {len(x.shape)}"
-            " dimensions."
+        raise ValueError(
+            at_user_line(
+                f"pad: padding_config {padding_config} must have one entry for each of the operand's {len(x.shape)}"
+                " dimensions."
+            )
         )
     if any(i < 0 for _, _, i in padding_config):
-        raise type_error(f"pad: interior padding must not be negative, got {padding_config}.")
+        raise ValueError(at_user_line(f"pad: interior padding must not be negative, got {padding_config}."))
     shape = tuple(lo + hi + n + max(n - 1, 0) * i for n, (lo, hi, i) in zip(x.shape, padding_config))
     if any(n < 0 for n in shape):
-        raise type_error(f"pad: padding {padding_config} of shape {x.shape} gives a negative size: {shape}.")
+        raise ValueError(
+            at_user_line(f"pad: padding {padding_config} of shape {x.shape} gives a negative size: {shape}.")
+        )
     return shaped(shape, x.dtype, x.weak_type and value.weak_type)
 
 
@@ -211,7 +222,7 @@ def _pad_batch(
     axis: Axis, args: Sequence[Value], dims: Dims, *, padding_config: tuple[tuple[int, int, int], ...]
 ) -> tuple[Value, Any]:
     (x, value), (dx, dv) = args, dims
-    x = broadcast_to_axis(x, axis.size) if dx is None else moveaxis(x, dx, 0)
+    x = broadcast_to_axis(x, axis.size, axis.placed) if dx is None else moveaxis(x, dx, 0)
     if dv is None:
         return pad_p.bind(x, value, padding_config=((0, 0, 0), *padding_config)), 0
     from_mask = pad_p.bind(
@@ -231,6 +242,7 @@ pad_p.abstract, pad_p.reference, pad_p.jvp, pad_p.transpose, pad_p.batch = (
     _pad_transpose,
     _pad_batch,
 )
+pad_p.shard = resized("pad")
 
 
 def pad(x: Value, padding_value: Value, padding_config: Iterable[tuple[int, int, int]]) -> Value:
@@ -287,7 +299,7 @@ def _concatenate_transpose(ct: Value, *xs: Any, dimension: int) -> list[Value | 
 
 
 def _concatenate_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, dimension: int) -> tuple[Value, Any]:
-    new = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
+    new = [broadcast_to_axis(x, axis.size, axis.placed) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
     return concatenate_p.bind(*new, dimension=dimension + 1), 0
 
 
@@ -297,7 +309,17 @@ concatenate_p.abstract, concatenate_p.jvp, concatenate_p.transpose = (
     _concatenate_transpose,
 )
 concatenate_p.reference = lambda *xs, dimension: np.concatenate(xs, dimension)
+
+
+def _concatenate_shard(params: Params, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> list[Parts]:
+    axis = params["dimension"]
+    if len({parts_of(a)[axis] for a in ins}) > 1:
+        refuse("concatenate", ins, f"it joins them along axis {axis}, which is not divided alike in all of them")
+    return [divisible("concatenate", ins, outs[0], merged("concatenate", ins, [parts_of(a) for a in ins]), (axis,))]
+
+
 concatenate_p.batch = _concatenate_batch
+concatenate_p.shard, concatenate_p.linear_in_sums = _concatenate_shard, True
 
 
 def concatenate(xs: Value, dimension: int) -> Value:
@@ -322,6 +344,7 @@ rev_p.reference = lambda x, *, dimensions: np.flip(x, dimensions)
 rev_p.jvp = linear_jvp(rev_p)
 rev_p.transpose = lambda ct, x, *, dimensions: [rev(ct, dimensions)]
 rev_p.batch = lambda axis, args, dims, *, dimensions: (rev(args[0], shifted(dimensions, dims[0])), dims[0])
+rev_p.shard, rev_p.linear_in_sums = same, True
 
 
 def rev(x: Value, dimensions: Iterable[int]) -> Value:
@@ -388,6 +411,7 @@ split_p.batch = lambda axis_, args, dims, *, sizes, axis: (
     split_p.bind(args[0], sizes=sizes, axis=axis + (dims[0] <= axis)),
     [dims[0]] * len(sizes),
 )
+split_p.shard, split_p.linear_in_sums = resized("split"), True
 
 unstack_p = Primitive("unstack", multiple_results=True, basic=False, wire=portable(axis=INTEGER))
 
@@ -410,6 +434,14 @@ unstack_p.decompose = lambda x, *, axis: [
     squeeze(p, (axis,)) for p in _split_decompose(x, sizes=(1,) * shape_of(x)[axis], axis=axis)
 ]
 unstack_p.transpose = lambda cts, x, *, axis: [stack(_filled(cts), axis)]
+
+
+def _unstack_shard(params: Params, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> list[Parts]:
+    whole("unstack", ins, (params["axis"],), "it takes an array apart")
+    return [without((params["axis"],), parts_of(ins[0]))] * len(outs)
+
+
+unstack_p.shard, unstack_p.linear_in_sums = _unstack_shard, True
 
 stack_p = Primitive("stack", basic=False, wire=portable(axis=INTEGER))
 
@@ -438,7 +470,9 @@ def _stack_transpose(ct: Value, *xs: Any, axis: int) -> list[Value | None]:
 
 
 def _stack_batch(axis_: Axis, args: Sequence[Value], dims: Dims, *, axis: int) -> tuple[Value, Any]:
-    new = [broadcast_to_axis(x, axis_.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
+    new = [
+        broadcast_to_axis(x, axis_.size, axis_.placed) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)
+    ]
     return stack_p.bind(*new, axis=axis + 1), 0
 
 
@@ -448,6 +482,14 @@ stack_p.abstract, stack_p.jvp, stack_p.transpose, stack_p.batch = (
     _stack_transpose,
     _stack_batch,
 )
+
+
+def _stack_shard(params: Params, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> list[Parts]:
+    made = merged("stack", ins, [parts_of(a) for a in ins])
+    return [(*made[: params["axis"]], None, *made[params["axis"] :])]
+
+
+stack_p.shard, stack_p.linear_in_sums = _stack_shard, True
 stack_p.reference = lambda *xs, axis: np.stack(xs, axis)
 stack_p.decompose = lambda *xs, axis: concatenate([expand_dims(x, (axis,)) for x in xs], axis)
 
@@ -486,5 +528,13 @@ tile_p.abstract, tile_p.decompose, tile_p.jvp, tile_p.transpose = (
     linear_jvp(tile_p),
     _tile_transpose,
 )
+
+
+def _tile_shard(params: Params, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> list[Parts]:
+    whole("tile", ins, [i for i, n in enumerate(params["reps"]) if n != 1], "it repeats an array")
+    return [parts_of(ins[0])]
+
+
+tile_p.shard = _tile_shard
 tile_p.reference = lambda x, *, reps: np.tile(x, reps)
 tile_p.batch = lambda axis, args, dims, *, reps: (tile_p.bind(moveaxis(args[0], dims[0], 0), reps=(1, *reps)), 0)

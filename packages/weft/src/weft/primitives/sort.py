@@ -9,10 +9,12 @@ from ..base import dtypes
 from ..base.avals import array_aval, shaped, tangent_aval
 from ..core.jaxpr import round_scalar
 from ..core.primitive import Primitive, Zero
+from ..core.shardings import along
 from ..core.wire import FINITE, FLAG, INTEGER, SIZE, portable
 from ..core.trace import get_aval
-from ..base.errors import type_error
+from ..base.errors import at_user_line, type_error
 from ..base.host import np
+from .bitwise import from_total_order, in_total_order, total_order
 from .gather import GatherDimensionNumbers, GatherScatterMode, gather
 from .linear import broadcast_to_axis, expand_dims, moveaxis, zeros
 from .rules import check_kind, shape_of
@@ -36,7 +38,9 @@ def _sort_abstract(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> 
     if any(dtypes.is_key(x.dtype) for x in xs[:num_keys]):
         raise type_error(f"sort does not accept dtype {dtypes.name(xs[0].dtype)}: random keys have no order.")
     if not 1 <= num_keys <= len(xs):
-        raise type_error(f"sort: num_keys {num_keys} must lie between 1 and the number of operands {len(xs)}.")
+        raise ValueError(
+            at_user_line(f"sort: num_keys {num_keys} must lie between 1 and the number of operands {len(xs)}.")
+        )
     return [shaped(x.shape, x.dtype, x.weak_type) for x in xs]
 
 
@@ -88,11 +92,14 @@ def _sort_jvp(
 def _sort_batch(
     axis: Axis, args: Sequence[Value], dims: Dims, *, dimension: int, is_stable: bool, num_keys: int
 ) -> tuple[Value, Any]:
-    args = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
+    args = [
+        broadcast_to_axis(x, axis.size, axis.placed) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)
+    ]
     return sort_p.bind(*args, dimension=dimension + 1, is_stable=is_stable, num_keys=num_keys), [0] * len(args)
 
 
 sort_p.abstract, sort_p.reference, sort_p.jvp, sort_p.batch = _sort_abstract, _sort_reference, _sort_jvp, _sort_batch
+sort_p.shard = along("sort", "dimension")
 
 top_k_p = Primitive("top_k", multiple_results=True, basic=False, wire=portable(k=SIZE, axis=INTEGER))
 
@@ -108,7 +115,7 @@ def _top_k_abstract(x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
 def _top_k_reference(x: Value, *, k: int, axis: int) -> Any:
     flipped = np.moveaxis(x, axis, -1)[..., ::-1]
     n = flipped.shape[-1]
-    order = n - 1 - np.lexsort(tuple(reversed(sort_key(flipped))), axis=-1)[..., ::-1][..., :k]
+    order = n - 1 - np.argsort(total_order(flipped), axis=-1, kind="stable")[..., ::-1][..., :k]
     return [
         np.moveaxis(np.take_along_axis(np.moveaxis(x, axis, -1), order, -1), -1, axis),
         np.moveaxis(order, -1, axis).astype(np.int32),
@@ -116,14 +123,17 @@ def _top_k_reference(x: Value, *, k: int, axis: int) -> Any:
 
 
 def _top_k_decompose(x: Value, *, k: int, axis: int) -> Value:
-    """Sorts the reversed array upwards and reads it backwards: equal elements keep their order."""
-    shape = shape_of(x)
+    """Sorts the reversed array upwards and reads it backwards: equal elements keep their order. Unlike `sort`, which
+    takes the two zeros for equal and every NaN for the largest, `top_k` has IEEE's total order.
+    """
+    shape, dt = shape_of(x), get_aval(x).dtype
     positions = rev(iota(dtypes.int32, shape, axis), (axis,))
-    ordered, order = sort_p.bind(rev(x, (axis,)), positions, dimension=axis, is_stable=True, num_keys=1)
+    upwards = rev(in_total_order(x), (axis,))
+    ordered, order = sort_p.bind(upwards, positions, dimension=axis, is_stable=True, num_keys=1)
     cut = lambda v: slice_(
         rev(v, (axis,)), (0,) * len(shape), tuple(k if d == axis else n for d, n in enumerate(shape))
     )
-    return [cut(ordered), cut(order)]
+    return [from_total_order(cut(ordered), dt), cut(order)]
 
 
 def _top_k_jvp(primals: Sequence[Value], tangents: Sequence[Value], *, k: int, axis: int) -> tuple[Value, Value]:
@@ -142,6 +152,7 @@ def _top_k_batch(axis_: Axis, args: Sequence[Value], dims: Dims, *, k: int, axis
 
 top_k_p.abstract, top_k_p.reference, top_k_p.decompose = _top_k_abstract, _top_k_reference, _top_k_decompose
 top_k_p.jvp, top_k_p.batch = _top_k_jvp, _top_k_batch
+top_k_p.shard = along("top_k", "axis")
 
 # approx_top_k --------------------------------------------------------------------------------------------------------
 
@@ -267,3 +278,4 @@ approx_top_k_p.abstract, approx_top_k_p.reference, approx_top_k_p.decompose = (
     _approx_decompose,
 )
 approx_top_k_p.jvp, approx_top_k_p.batch = _approx_jvp, _approx_batch
+approx_top_k_p.shard = along("approx_top_k", "reduction_dimension")

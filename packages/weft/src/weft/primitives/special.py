@@ -222,6 +222,36 @@ def _zeta(x: Value, q: Value) -> Value:
     return where(is_finite(x), total, math.nan)
 
 
+def _zeta_slope(x: Value, q: Value) -> Value:
+    """The derivative of the sum in x, term by term: that of (q + k)⁻ˣ is -log(q + k) (q + k)⁻ˣ. NaN where q < 0."""
+
+    def term(a: Value) -> tuple[Value, Value]:
+        power = pow_(a, neg(x))
+        grows = mul(power, log(a))
+        return power, neg(where(ne(power, filled(power, 0)), grows, 0))  # 0 * inf
+
+    a = q
+    power, slope = term(a)
+    total = slope
+    for _ in range(_DIRECT):
+        a = plus(a, 1)
+        power, slope = term(a)
+        total = add(total, slope)
+    below, square_a = plus(x, -1), mul(a, a)
+    integral = div(a, below)
+    total = add(total, sub(mul(slope, plus(integral, -0.5)), mul(power, div(integral, below))))
+    factor, change, rest = div(mul(x, power), a), div(add(power, mul(x, slope)), a), None
+    for j, w in enumerate(_WEIGHTS):
+        rest = times(change, w) if rest is None else add(rest, times(change, w))
+        u, v = plus(x, 2 * j + 1), plus(x, 2 * j + 2)
+        step = div(mul(u, v), square_a)
+        change = add(mul(change, step), mul(factor, div(add(u, v), square_a)))
+        factor = mul(factor, step)
+    total = add(total, where(ne(power, filled(power, 0)), rest, 0))
+    total = where(ne(x, filled(x, 1)), total, -math.inf)
+    return where(and_(is_finite(x), gt(q, filled(q, 0))), total, math.nan)
+
+
 zeta_p = _elementwise(
     "zeta",
     "f",
@@ -229,7 +259,10 @@ zeta_p = _elementwise(
     arity=2,
     basic=False,
     decompose=in_single("zeta", _zeta),
-    jvp=[no_derivative("zeta", "its first argument"), lambda t, o, x, q: mul(t, mul(neg(x), zeta(plus(x, 1), q)))],
+    jvp=[
+        lambda t, o, x, q: mul(t, in_single("zeta", _zeta_slope)(x, q)),
+        lambda t, o, x, q: mul(t, mul(neg(x), zeta(plus(x, 1), q))),
+    ],
     wire=portable(),
 )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ..base import dtypes
 from ..base.avals import shaped
 from ..core.primitive import Primitive, Zero, unsupported
+from ..core.shardings import leading
 from ..core.wire import FALSE, FLAG, INTEGER, NOTHING, either, member, param_type, portable, row
 from ..base.errors import at_user_line
 from ..base.host import np
@@ -138,6 +139,7 @@ def _eigh_jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any
 
 
 eigh_p.abstract, eigh_p.reference, eigh_p.jvp, eigh_p.batch = _eigh_abstract, _eigh_reference, _eigh_jvp, _batch(eigh_p)
+eigh_p.shard = leading("eigh", (2,))
 
 # svd -----------------------------------------------------------------------------------------------------------------
 
@@ -250,6 +252,7 @@ def _svd_jvp(
 
 
 svd_p.abstract, svd_p.reference, svd_p.jvp, svd_p.batch = _svd_abstract, _svd_reference, _svd_jvp, _batch(svd_p)
+svd_p.shard = leading("svd", (2,))
 
 # eig -----------------------------------------------------------------------------------------------------------------
 
@@ -379,15 +382,18 @@ def _eig_jvp(
 
 
 eig_p.abstract, eig_p.reference, eig_p.jvp, eig_p.batch = _eig_abstract, _eig_reference, _eig_jvp, _batch(eig_p)
+eig_p.shard = leading("eig", (2,))
 
 # hessenberg, schur ---------------------------------------------------------------------------------------------------
 
 hessenberg_p = Primitive("hessenberg", multiple_results=True, wire=portable())
+hessenberg_p.shard = leading("hessenberg", (2,))
 schur_p = Primitive(
     "schur",
     multiple_results=True,
     wire=portable(compute_schur_vectors=FLAG, sort_eig_vals=FALSE, select_callable=NOTHING),
 )
+schur_p.shard = leading("schur", (2,))
 
 
 def _hessenberg_abstract(x: ShapedArray) -> list[ShapedArray]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 from ..base import dtypes
 from ..base.avals import shaped
 from ..core.primitive import Primitive
+from ..core.shardings import elementwise
 from ..core.wire import COUNT, FINITE, NOTHING, either, member, optional, param_type, portable, record
 from ..base.host import np
 from .linear import add_any, convert, full
@@ -302,4 +303,5 @@ pow_p = _elementwise(
     "pow", FLOAT, _wide(lambda x, y: np.power(x, y)), arity=2, jvp=[_pow_jvp_x, _pow_jvp_y], wire=portable()
 )
 pow_p.abstract = _pow_abstract
+pow_p.shard = elementwise("pow")
 pow_: Function = _fn(pow_p)

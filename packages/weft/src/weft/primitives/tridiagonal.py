@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ..base import dtypes
 from ..base.avals import shaped
 from ..core.primitive import Primitive, Zero, unsupported
+from ..core.shardings import leading
 from ..core.wire import FLAG, portable
 from ..base.errors import type_error
 from ..base.host import np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 # tridiagonal ---------------------------------------------------------------------------------------------------------
 
 tridiagonal_p = Primitive("tridiagonal", multiple_results=True, wire=portable(lower=FLAG))
+tridiagonal_p.shard = leading("tridiagonal", (2,))
 
 
 def _tridiagonal_abstract(a: ShapedArray, *, lower: bool) -> list[ShapedArray]:
@@ -79,6 +81,7 @@ tridiagonal_p.jvp = unsupported(
 # tridiagonal_solve ---------------------------------------------------------------------------------------------------
 
 tridiagonal_solve_p = Primitive("tridiagonal_solve", wire=portable(perturb_singular=FLAG))
+tridiagonal_solve_p.shard = leading("tridiagonal_solve", (1, 1, 1, 2))
 
 
 def _solve_abstract(

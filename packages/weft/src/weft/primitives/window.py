@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 from ..base import dtypes, limits
 from ..base.avals import shaped, tangent_aval
 from ..core.primitive import Primitive, Zero
+from ..core.shardings import parts_of, resized
 from ..core.wire import PAIRS, SIZES, portable, word
 from ..core.trace import get_aval
-from ..base.errors import type_error
+from ..base.errors import at_user_line, type_error
 from ..base.host import np
 from .elementwise import add, eq, max_, min_, mul, select
 from .gather import GatherDimensionNumbers, ScatterDimensionNumbers, gather
@@ -72,9 +73,12 @@ def window_shape(
     }
     for what, values in given.items():
         if len(values) != rank:
-            raise type_error(
-                f"{name}: {what} {values} must have one entry for each of the {rank} axes of the operand, whose shape"
-                f" is {shape}."
+            error = ValueError if what == "padding" else TypeError  # as jax has them
+            raise error(
+                at_user_line(
+                    f"{name}: {what} {values} must have one entry for each of the {rank} axes of the operand, whose"
+                    f" shape is {shape}."
+                )
             )
         if what != "padding" and any(v < 1 for v in values):
             raise type_error(f"{name}: {what} must be positive, got {values}.")
@@ -322,6 +326,7 @@ def _window_reduction(
         batch,
         decompose,
     )
+    primitive.shard = resized(name)
     return primitive
 
 
@@ -513,7 +518,9 @@ def _select_gather_decompose(tangents: Value, operand: Value, *, select_prim: st
 
 def _both_batched(primitive: Primitive) -> Callable[..., Any]:
     def batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> tuple[Value, Any]:
-        args = [broadcast_to_axis(x, axis.size) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)]
+        args = [
+            broadcast_to_axis(x, axis.size, axis.placed) if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims)
+        ]
         return primitive.bind(*args, **with_batch_axis(params)), 0
 
     return batch
@@ -526,7 +533,7 @@ p.abstract, p.reference, p.jvp, p.transpose = (
     _select_gather_jvp,
     _select_gather_transpose,
 )
-p.batch, p.decompose = _both_batched(p), _select_gather_decompose
+p.batch, p.decompose, p.shard = _both_batched(p), _select_gather_decompose, resized("select_and_gather_add")
 
 
 def _undilated(params: Params) -> dict[Any, Any]:
@@ -581,7 +588,7 @@ p.abstract, p.reference, p.jvp, p.transpose = (
     _select_scatter_jvp,
     _select_scatter_transpose,
 )
-p.batch = _both_batched(p)
+p.batch, p.shard = _both_batched(p), lambda params, ins, outs: [parts_of(ins[1])]
 p.decompose = lambda source, operand, *, select_prim, **params: _scatter_back(
     source, operand, select_prim, _undilated(params)
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from ..base.limits import finfo
 from ..base.dtypes import ElementType
 from ..runtime.jit import inner_jit
-from ..lax.common import canonical_shape, only, operand
+from ..lax.common import canonical_shape, operand
 from ..numpy import ufuncs
 from ..numpy.linalg import norm
 from ..numpy.util import broadcast_to
@@ -16,6 +16,7 @@ from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
 from ..primitives.rules import scalar_like, shape_of
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
+from ..transforms.auto_axes import takes_out_sharding
 from .keys import as_key
 from .sampling import _float, _normal, _shape, _tiny, _two_uniforms, _typed, _uniform, normal
 
@@ -85,11 +86,11 @@ def _by_uniform(
     out_sharding: OutSharding,
 ) -> Array:
     """Numbers of a distribution that is a function of a uniform number."""
-    only(name, out_sharding=out_sharding)
     key, _ = as_key(name, key)
     return run(key, canonical_shape(shape), _float(name, dtype))
 
 
+@takes_out_sharding
 def exponential(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
 ) -> Array:
@@ -117,6 +118,7 @@ def exponential(
     return _by_uniform("exponential", _exponential, key, shape, dtype, out_sharding)
 
 
+@takes_out_sharding
 def laplace(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
 ) -> Array:
@@ -144,6 +146,7 @@ def laplace(
     return _by_uniform("laplace", _laplace, key, shape, dtype, out_sharding)
 
 
+@takes_out_sharding
 def cauchy(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
 ) -> Array:
@@ -171,6 +174,7 @@ def cauchy(
     return _by_uniform("cauchy", _cauchy, key, shape, dtype, out_sharding)
 
 
+@takes_out_sharding
 def logistic(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
 ) -> Array:
@@ -198,6 +202,7 @@ def logistic(
     return _by_uniform("logistic", _logistic, key, shape, dtype, out_sharding)
 
 
+@takes_out_sharding
 def gumbel(
     key: ArrayLike,
     shape: Shape = (),
@@ -234,7 +239,6 @@ def gumbel(
         raise ValueError(f"gumbel: mode takes 'low' or 'high', got {mode!r}.")
     if mode != "high":
         return _by_uniform("gumbel", _gumbel, key, shape, dtype, out_sharding)
-    only("gumbel", out_sharding=out_sharding)
     return _high_gumbel(as_key("gumbel", key)[0], canonical_shape(shape), _float("gumbel", dtype))
 
 
@@ -256,6 +260,7 @@ def _fit(x: Value, shape: tuple[Any, ...]) -> Value:
     return x if not shape_of(x) else broadcast_to(x, shape)
 
 
+@takes_out_sharding
 def pareto(
     key: ArrayLike,
     b: ArrayLike,
@@ -287,7 +292,6 @@ def pareto(
         >>> weft.random.pareto(weft.random.key(0), 2., (3,)).shape
         (3,)
     """
-    only("pareto", out_sharding=out_sharding)
     key, _ = as_key("pareto", key)
     return _pareto(key, operand("pareto", b), _shape(shape, b, name="pareto"), _float("pareto", dtype))
 
@@ -300,6 +304,7 @@ def _weibull_min(key: Value, scale: Value, concentration: Value, shape: tuple[Si
     return el.mul(out, _fit(linear.convert(scale, dtype), shape))
 
 
+@takes_out_sharding
 def weibull_min(
     key: ArrayLike,
     scale: ArrayLike,
@@ -332,7 +337,6 @@ def weibull_min(
         >>> weft.random.weibull_min(weft.random.key(0), 1., 2., (3,)).shape
         (3,)
     """
-    only("weibull_min", out_sharding=out_sharding)
     key, _ = as_key("weibull_min", key)
     return _weibull_min(
         key,
@@ -350,6 +354,7 @@ def _rayleigh(key: Value, scale: Value, shape: tuple[Size, ...], dtype: ElementT
     return el.mul(scale, transcendental.sqrt(el.mul(transcendental.log(u), scalar_like(u, -2))))
 
 
+@takes_out_sharding
 def rayleigh(
     key: ArrayLike,
     scale: ArrayLike,
@@ -380,11 +385,11 @@ def rayleigh(
         >>> weft.random.rayleigh(weft.random.key(0), 2., (3,)).shape
         (3,)
     """
-    only("rayleigh", out_sharding=out_sharding)
     key, _ = as_key("rayleigh", key)
     return _rayleigh(key, operand("rayleigh", scale), _shape(shape, scale, name="rayleigh"), _float("rayleigh", dtype))
 
 
+@takes_out_sharding
 def triangular(
     key: ArrayLike,
     left: ArrayLike,
@@ -419,7 +424,6 @@ def triangular(
         >>> weft.random.triangular(weft.random.key(0), 0., .5, 1., (3,)).shape
         (3,)
     """
-    only("triangular", out_sharding=out_sharding)
     key, _ = as_key("triangular", key)
     dt = _float("triangular", dtype)
     shape = _shape(shape, *[operand("triangular", v) for v in (left, mode, right)], name="triangular")
@@ -434,6 +438,7 @@ def triangular(
     return el.select_n_p.bind(el.lt(u, fc), high, low)
 
 
+@takes_out_sharding
 def lognormal(
     key: ArrayLike,
     sigma: ArrayLike = 1.0,
@@ -474,6 +479,7 @@ def _maxwell(key: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     return norm(_normal(key, (*shape, 3), dtype), axis=-1)
 
 
+@takes_out_sharding
 def maxwell(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
 ) -> Array:
@@ -496,6 +502,5 @@ def maxwell(
         >>> weft.random.maxwell(weft.random.key(0), (3,)).shape
         (3,)
     """
-    only("maxwell", out_sharding=out_sharding)
     key, _ = as_key("maxwell", key)
     return _maxwell(key, canonical_shape(shape), _float("maxwell", dtype))

@@ -17,7 +17,7 @@ from ..base import dtypes
 from ..higher_order.scan import scan
 from ..higher_order.while_loop import while_loop
 from ..base.errors import at_user_line
-from ..lax.common import canonical_shape, on_device, only, operand
+from ..lax.common import canonical_shape, on_device, operand
 from ..numpy.ufuncs import _clip
 from ..numpy.util import broadcast_to, promote_inexact
 from ..primitives import elementwise as el, transcendental
@@ -28,6 +28,7 @@ from ..primitives.rules import dtype_of, shape_of
 from ..primitives.special import lgamma
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
+from ..transforms.auto_axes import takes_out_sharding
 from .gammas import _any, parts
 from .keys import as_key, key_impl
 from .sampling import _float, _shape, _uniform
@@ -99,6 +100,7 @@ def _poisson(key: Value, lam: Value, shape: tuple[Size, ...], dtype: ElementType
     return _where(lam != 0, el.select(small, knuth, rejection), 0)
 
 
+@takes_out_sharding
 def poisson(
     key: ArrayLike,
     lam: ArrayLike,
@@ -132,7 +134,6 @@ def poisson(
         >>> int(weft.random.poisson(weft.random.key(0), 4.0)) >= 0
         True
     """
-    only("poisson", out_sharding=out_sharding)
     key, _ = as_key("poisson", key)
     if (generator := key_impl(key)) != "threefry2x32":
         raise NotImplementedError(

@@ -9,7 +9,7 @@ from ..base import dtypes
 from ..base.dtypes import ElementType
 from ..runtime.jit import inner_jit
 from ..core.trace import Tracer, get_aval
-from ..lax.common import canonical_axis, canonical_shape, on_device, only, operand, static_int
+from ..lax.common import canonical_axis, canonical_shape, on_device, operand, static_int
 from ..numpy import reductions, cumulative, sorting, taking, ufuncs
 from ..numpy.util import broadcast_shapes, broadcast_to, promote_inexact
 from ..primitives import elementwise as el, transcendental
@@ -18,6 +18,7 @@ from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..primitives.shape import iota
 from ..primitives.sort import sort_p, top_k_p
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
+from ..transforms.auto_axes import takes_out_sharding
 from .keys import as_key, halves, raw_bits
 from .continuous import gumbel
 from .sampling import _shape, _two_uniforms, _typed, _uniform, randint, uniform
@@ -40,6 +41,7 @@ def _shuffle(key: Value, x: Value, axis: int) -> Value:
     return x
 
 
+@takes_out_sharding
 def permutation(
     key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: bool = False, *, out_sharding: OutSharding = None
 ) -> Array:
@@ -63,7 +65,6 @@ def permutation(
         >>> sorted(weft.random.permutation(weft.random.key(0), 4).tolist())
         [0, 1, 2, 3]
     """
-    only("permutation", out_sharding=out_sharding)
     key, _ = as_key("permutation", key)
     x = operand("permutation", x)
     shape = shape_of(x)
@@ -123,12 +124,16 @@ def choice(
     draws = math.prod(shape)
     if draws == 0:
         rest = () if whole else tuple(m for d, m in enumerate(shape_of(a)) if d != axis)
-        return linear.full((*shape, *rest), 0, dtypes.int32 if whole else dtype_of(a))
+        return linear.full((*shape, *rest), 0, dtypes.canonicalize(dtypes.int64) if whole else dtype_of(a))
     if n <= 0:
         raise ValueError("a must be greater than 0 unless no samples are taken.")
     if not replace and draws > n:
         raise ValueError(f"Cannot take a larger sample ({draws}) than population ({n}) when 'replace=False'.")
-    pick = (lambda i: i) if whole else (lambda i: taking.take(a, i, axis))
+    pick = (
+        (lambda i: linear.convert(i, dtypes.canonicalize(dtypes.int64)))
+        if whole
+        else (lambda i: taking.take(a, i, axis))
+    )
     if p is None:
         if replace:
             return pick(randint(key, shape, 0, n))
@@ -163,6 +168,7 @@ def _bernoulli(key: Value, p: Value, shape: tuple[Size, ...], fine: bool = False
     return el.lt(_uniform(key, 0.0, 1.0, shape=shape, dtype=dt), p if not shape_of(p) else broadcast_to(p, shape))
 
 
+@takes_out_sharding
 def bernoulli(
     key: ArrayLike,
     p: ArrayLike = 0.5,
@@ -191,7 +197,6 @@ def bernoulli(
         >>> weft.random.bernoulli(weft.random.key(0), 0.3, (3,)).dtype
         dtype('bool')
     """
-    only("bernoulli", out_sharding=out_sharding)
     if mode not in ("low", "high"):
         raise ValueError(f"bernoulli: mode takes 'low' or 'high', got {mode!r}.")
     key, _ = as_key("bernoulli", key)
@@ -201,6 +206,7 @@ def bernoulli(
     return _bernoulli(key, linear.convert(p, get_aval(p).dtype), _shape(shape, p, name="bernoulli"), mode == "high")
 
 
+@takes_out_sharding
 def categorical(
     key: ArrayLike,
     logits: ArrayLike,
@@ -236,7 +242,6 @@ def categorical(
         >>> weft.random.categorical(weft.random.key(0), jnp.zeros((4, 3))).shape
         (4,)
     """
-    only("categorical", out_sharding=out_sharding)
     key, _ = as_key("categorical", key)
     logits = on_device(operand("categorical", logits))
     if not dtypes.is_inexact(dtype_of(logits)):
@@ -271,6 +276,7 @@ def _rademacher(key: Value, shape: tuple[Size, ...], dtype: ElementType) -> Valu
     return el.sub(el.mul(scalar_like(out, 2), out), scalar_like(out, 1))
 
 
+@takes_out_sharding
 def rademacher(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
 ) -> Array:
@@ -290,7 +296,6 @@ def rademacher(
         >>> set(weft.random.rademacher(weft.random.key(0), (9,)).tolist()) <= {-1, 1}
         True
     """
-    only("rademacher", out_sharding=out_sharding)
     key, _ = as_key("rademacher", key)
     return _rademacher(key, canonical_shape(shape), dtypes.canonicalize(int if dtype is None else dtype))
 
@@ -303,6 +308,7 @@ def _geometric(key: Value, p: Value, shape: tuple[Size, ...], dtype: ElementType
     return linear.convert(el.add(out, scalar_like(out, 1)), dtype)
 
 
+@takes_out_sharding
 def geometric(
     key: ArrayLike,
     p: ArrayLike,
@@ -333,7 +339,6 @@ def geometric(
         >>> weft.random.geometric(weft.random.key(0), .5, (3,)).shape
         (3,)
     """
-    only("geometric", out_sharding=out_sharding)
     key, _ = as_key("geometric", key)
     (p,) = promote_inexact("geometric", p)
     dt = dtypes.canonicalize(int if dtype is None else dtype)

@@ -18,7 +18,7 @@ from ..higher_order.prefix import map_
 from ..core.primitive import Primitive, Zero
 from ..core.trace import get_aval
 from ..base.errors import at_user_line, type_error
-from ..lax.common import canonical_shape, on_device, only, operand
+from ..lax.common import canonical_shape, on_device, operand
 from ..numpy.util import broadcast_shapes, broadcast_to, promote_inexact
 from ..primitives import elementwise as el, transcendental
 from ..primitives import linear
@@ -30,6 +30,7 @@ from ..runtime.jit import inner_jit
 from ..transforms.physical import lower_types
 from ..transforms.stage import inline_call, stage_closed
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
+from ..transforms.auto_axes import takes_out_sharding
 from .keys import as_key
 from .sampling import _float, _normal_real, _shape, _uniform
 from .discrete import _rademacher
@@ -166,6 +167,7 @@ def _params(
     return (key, _shape(shape, *values, name=name), dtype, *values)
 
 
+@takes_out_sharding
 def gamma(
     key: ArrayLike,
     a: ArrayLike,
@@ -198,11 +200,11 @@ def gamma(
         >>> weft.random.gamma(weft.random.key(0), 2.0, (3,)).shape
         (3,)
     """
-    only("gamma", out_sharding=out_sharding)
     key, shape, dtype, a = _params("gamma", key, shape, dtype, a)
     return _gamma(key, a, shape=shape, dtype=dtype, log_space=False)
 
 
+@takes_out_sharding
 def loggamma(
     key: ArrayLike,
     a: ArrayLike,
@@ -233,7 +235,6 @@ def loggamma(
         >>> bool(weft.random.loggamma(weft.random.key(0), 1e-6) > -weft.numpy.inf)
         True
     """
-    only("loggamma", out_sharding=out_sharding)
     key, shape, dtype, a = _params("loggamma", key, shape, dtype, a)
     return _gamma(key, a, shape=shape, dtype=dtype)
 
@@ -249,6 +250,7 @@ def _beta(key: Value, a: Value, b: Value, *, shape: tuple[Size, ...], dtype: Ele
     return a / (a + b)
 
 
+@takes_out_sharding
 def beta(
     key: ArrayLike,
     a: ArrayLike,
@@ -281,7 +283,6 @@ def beta(
         >>> 0 < float(weft.random.beta(weft.random.key(0), 2.0, 3.0)) < 1
         True
     """
-    only("beta", out_sharding=out_sharding)
     key, shape, dtype, a, b = _params("beta", key, shape, dtype, a, b)
     return _beta(key, a, b, shape=shape, dtype=dtype)
 
@@ -295,6 +296,7 @@ def _dirichlet(key: Value, alpha: Value, *, shape: tuple[Size, ...], dtype: Elem
     return exps / linear.expand_dims(linear.reduce_sum(exps, (axis,)), (axis,))
 
 
+@takes_out_sharding
 def dirichlet(
     key: ArrayLike,
     alpha: ArrayLike,
@@ -327,7 +329,6 @@ def dirichlet(
         >>> weft.random.dirichlet(weft.random.key(0), jnp.ones(3), (4,)).shape
         (4, 3)
     """
-    only("dirichlet", out_sharding=out_sharding)
     key, _ = as_key("dirichlet", key)
     dtype = _float("dirichlet", dtype)
     alpha = on_device(operand("dirichlet", alpha))
@@ -352,6 +353,7 @@ def _chisquare(key: Value, df: Value, *, shape: tuple[Size, ...], dtype: Element
     return transcendental.exp(_gamma(key, linear.convert(df, dtype) / 2, shape=shape, dtype=dtype)) * 2
 
 
+@takes_out_sharding
 def chisquare(
     key: ArrayLike,
     df: ArrayLike,
@@ -383,7 +385,6 @@ def chisquare(
         >>> float(weft.random.chisquare(weft.random.key(0), 3)) > 0
         True
     """
-    only("chisquare", out_sharding=out_sharding)
     key, shape, dtype, df = _params("chisquare", key, shape, dtype, df)
     return _chisquare(key, df, shape=shape, dtype=dtype)
 
@@ -396,6 +397,7 @@ def _f(key: Value, dfnum: Value, dfden: Value, *, shape: tuple[Size, ...], dtype
     return num / den
 
 
+@takes_out_sharding
 def f(
     key: ArrayLike,
     dfnum: ArrayLike,
@@ -428,7 +430,6 @@ def f(
         >>> float(weft.random.f(weft.random.key(0), 3, 4)) > 0
         True
     """
-    only("f", out_sharding=out_sharding)
     key, shape, dtype, dfnum, dfden = _params("f", key, shape, dtype, dfnum, dfden)
     return _f(key, dfnum, dfden, shape=shape, dtype=dtype)
 
@@ -443,6 +444,7 @@ def _t(key: Value, df: Value, *, shape: tuple[Size, ...], dtype: ElementType) ->
     )
 
 
+@takes_out_sharding
 def t(
     key: ArrayLike,
     df: ArrayLike,
@@ -474,7 +476,6 @@ def t(
         >>> weft.random.t(weft.random.key(0), 3, (2,)).shape
         (2,)
     """
-    only("t", out_sharding=out_sharding)
     key, shape, dtype, df = _params("t", key, shape, dtype, df)
     return _t(key, df, shape=shape, dtype=dtype)
 
@@ -490,6 +491,7 @@ def _ranked(x: Value, y: Value) -> tuple[Value, Value]:
     return x, y if not shape_of(y) else broadcast_to(y, shape_of(x))
 
 
+@takes_out_sharding
 def generalized_normal(
     key: ArrayLike, p: float, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
 ) -> Array:
@@ -513,7 +515,6 @@ def generalized_normal(
         >>> weft.random.generalized_normal(weft.random.key(0), 1.5, (2,)).shape
         (2,)
     """
-    only("generalized_normal", out_sharding=out_sharding)
     key, shape, dtype, p = _params("generalized_normal", key, shape, dtype, p)
     return _generalized_normal(key, *promote_inexact("generalized_normal", p), shape=shape, dtype=dtype)
 
@@ -530,6 +531,7 @@ def _ball(key: Value, p: Value, *, d: int, shape: tuple[Size, ...], dtype: Eleme
     return g / linear.expand_dims(transcendental.pow_(total, linear.convert(1 / p, dtype)), (len(shape),))
 
 
+@takes_out_sharding
 def ball(
     key: ArrayLike,
     d: int,
@@ -562,7 +564,6 @@ def ball(
         >>> weft.random.ball(weft.random.key(0), 3, shape=(2,)).shape
         (2, 3)
     """
-    only("ball", out_sharding=out_sharding)
     key, shape, dtype = _params("ball", key, shape, dtype)
     try:
         d = operator.index(d)

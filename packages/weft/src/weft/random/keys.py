@@ -11,7 +11,7 @@ from ..core.jaxpr import TypedScalar
 from ..core.trace import get_aval
 from ..base.errors import at_user_line, warn
 from ..base.host import from_flat
-from ..lax.common import canonical_shape, only, operand
+from ..lax.common import canonical_shape, operand
 from ..decompositions import uniform as _uniform  # noqa: F401  rng_uniform
 from ..primitives import generator as _more_generators  # noqa: F401  rbg and unsafe_rbg
 from ..primitives import linear
@@ -28,6 +28,7 @@ from ..primitives.random_bits import (
 from ..primitives.shape import slice_p
 from ..runtime import dispatch
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
+from ..transforms.auto_axes import takes_out_sharding
 
 if TYPE_CHECKING:
     from ..core.types import Value
@@ -333,6 +334,7 @@ def raw_bits(key: Any, bit_width: int, shape: Any) -> Any:
     return random_bits_p.bind(key, bit_width=bit_width, shape=shape)
 
 
+@takes_out_sharding
 def bits(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
 ) -> Array:
@@ -355,7 +357,6 @@ def bits(
         >>> weft.random.bits(weft.random.key(0), (2,)).dtype
         dtype('uint32')
     """
-    only("bits", out_sharding=out_sharding)
     keys, _ = as_key("bits", key)
     dt = dtypes.canonicalize(
         "uint64" if dtype is None and config.enable_x64 else dtypes.uint32 if dtype is None else dtype

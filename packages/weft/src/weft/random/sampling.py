@@ -14,13 +14,14 @@ from ..core.jaxpr import TypedScalar
 from ..core.trace import get_aval
 from ..base.errors import at_user_line
 from ..base.host import from_flat, to_bytes
-from ..lax.common import canonical_shape, on_device, only, operand
+from ..lax.common import canonical_shape, on_device, operand
 from ..numpy import shapes, ufuncs
 from ..numpy.util import broadcast_shapes
 from ..primitives import elementwise as el, bitwise, transcendental
 from ..primitives import linear
 from ..primitives.rules import dtype_of, scalar_like, shape_of
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
+from ..transforms.auto_axes import takes_out_sharding
 from .keys import as_key, halves, raw_bits
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def _uniform(key: Value, minval: Value, maxval: Value, *, shape: tuple[Size, ...
     return el.max_(minval, out)
 
 
+@takes_out_sharding
 def uniform(
     key: ArrayLike,
     shape: Shape = (),
@@ -122,7 +124,6 @@ def uniform(
         >>> bool((x >= 0).all() and (x < 1).all())
         True
     """
-    only("uniform", out_sharding=out_sharding)
     key, _ = as_key("uniform", key)
     minval, maxval = operand("uniform", minval), operand("uniform", maxval)
     return _uniform(
@@ -157,6 +158,7 @@ def _normal(key: Value, shape: tuple[Size, ...], dtype: ElementType) -> Value:
     return el.div(out, _typed(complex(math.sqrt(2)), dtype))
 
 
+@takes_out_sharding
 def normal(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: OutSharding = None
 ) -> Array:
@@ -181,7 +183,6 @@ def normal(
         >>> weft.random.normal(weft.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    only("normal", out_sharding=out_sharding)
     key, _ = as_key("normal", key)
     return _normal(key, canonical_shape(shape), _float("normal", dtype, True))
 
@@ -201,6 +202,7 @@ def _truncated_normal(key: Value, lower: Value, upper: Value, shape: tuple[Size,
     )
 
 
+@takes_out_sharding
 def truncated_normal(
     key: ArrayLike,
     lower: ArrayLike,
@@ -234,7 +236,6 @@ def truncated_normal(
         >>> weft.random.truncated_normal(weft.random.key(0), -2., 2., (3,)).shape
         (3,)
     """
-    only("truncated_normal", out_sharding=out_sharding)
     key, _ = as_key("truncated_normal", key)
     lower, upper = operand("truncated_normal", lower), operand("truncated_normal", upper)
     return _truncated_normal(
@@ -285,6 +286,7 @@ def _randint(key: Value, minval: Value, maxval: Value, shape: tuple[Size, ...], 
     return el.add(minval, linear.convert(el.rem(offset, span), dtype))
 
 
+@takes_out_sharding
 def randint(
     key: ArrayLike,
     shape: Shape,
@@ -316,7 +318,6 @@ def randint(
         >>> bool((x < 3).all())
         True
     """
-    only("randint", out_sharding=out_sharding)
     key, _ = as_key("randint", key)
     dt = dtypes.canonicalize(int if dtype is None else dtype)
     if not dtypes.is_int(dt):

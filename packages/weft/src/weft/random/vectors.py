@@ -6,7 +6,7 @@ import operator
 from typing import TYPE_CHECKING
 
 from ..base.errors import at_user_line
-from ..lax.common import canonical_shape, on_device, only, operand
+from ..lax.common import canonical_shape, on_device, operand
 from ..numpy.einsum import einsum
 from ..numpy.linalg import cholesky, eigh, qr, svd
 from ..numpy.diagonals import diagonal
@@ -16,6 +16,7 @@ from ..primitives import linear
 from ..primitives.rules import shape_of
 from ..runtime.jit import inner_jit
 from ..typing import Array, ArrayLike, DTypeLike, OutSharding, Shape
+from ..transforms.auto_axes import takes_out_sharding
 from .gammas import _params, _ranked, parts
 from .keys import as_key
 from .sampling import _float, _normal, _normal_real, _uniform
@@ -45,6 +46,7 @@ def _wald(key: Value, mean: Value, *, shape: tuple[Size, ...], dtype: ElementTyp
     return el.select(z <= mean / (mean + x), x, square / x)
 
 
+@takes_out_sharding
 def wald(
     key: ArrayLike,
     mean: ArrayLike,
@@ -75,7 +77,6 @@ def wald(
         >>> float(weft.random.wald(weft.random.key(0), 2.0)) > 0
         True
     """
-    only("wald", out_sharding=out_sharding)
     key, shape, dtype, mean = _params("wald", key, shape, dtype, mean)
     return _wald(key, mean, shape=shape, dtype=dtype)
 
@@ -89,6 +90,7 @@ def _double_sided_maxwell(
     return el.add(*_ranked(el.mul(*_ranked(signed, linear.convert(scale, dtype))), linear.convert(loc, dtype)))
 
 
+@takes_out_sharding
 def double_sided_maxwell(
     key: ArrayLike,
     loc: ArrayLike,
@@ -122,7 +124,6 @@ def double_sided_maxwell(
         >>> weft.random.double_sided_maxwell(weft.random.key(0), 0.0, 1.0, (2,)).shape
         (2,)
     """
-    only("double_sided_maxwell", out_sharding=out_sharding)
     key, _ = as_key("double_sided_maxwell", key)
     dtype = _float("double_sided_maxwell", dtype)
     loc, scale = operand("double_sided_maxwell", loc), operand("double_sided_maxwell", scale)
@@ -146,6 +147,7 @@ def _multivariate_normal(
     return mean + einsum("...ij,...j->...i", factor, normal)
 
 
+@takes_out_sharding
 def multivariate_normal(
     key: ArrayLike,
     mean: ArrayLike,
@@ -181,7 +183,6 @@ def multivariate_normal(
         >>> weft.random.multivariate_normal(weft.random.key(0), jnp.zeros(2), jnp.eye(2), (3,)).shape
         (3, 2)
     """
-    only("multivariate_normal", out_sharding=out_sharding)
     key, _ = as_key("multivariate_normal", key)
     dtype = _float("multivariate_normal", dtype)
     mean, cov = [on_device(x) for x in promote_inexact("multivariate_normal", mean, cov)]
@@ -214,6 +215,7 @@ def _orthogonal(key: Value, *, shape: tuple[Size, ...], n: int, dtype: ElementTy
     return q if n >= m else linear.transpose(q, (*range(rank), rank + 1, rank))
 
 
+@takes_out_sharding
 def orthogonal(
     key: ArrayLike,
     n: int,
@@ -250,7 +252,6 @@ def orthogonal(
         >>> bool(jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5))
         True
     """
-    only("orthogonal", out_sharding=out_sharding)
     key, _ = as_key("orthogonal", key)
     try:
         n, m = operator.index(n), operator.index(n if m is None else m)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..base.annotations import override
 from ..primitives.inspection import without_inspections
-from ..base.avals import AbstractValue, ShapeDtypeStruct
+from ..base.avals import AbstractValue, struct_of
 from ..core.jaxpr import ClosedJaxpr
 from ..symbolic.dims import live_scopes
 from ..symbolic.specialize import symbolic_scope
 from ..core.trace import Tracer, get_aval, is_array
+from ..base.layout import Format, Layout
 from ..base.errors import BackendError, at_user_line
 from ..base.source_info import api_boundary
 from ..base.mesh import SingleDeviceSharding
@@ -77,6 +78,7 @@ class Stage:
     out_tree: PyTreeDef
     closed: ClosedJaxpr
     donated: tuple[Any, ...]
+    asked: Sequence[Any] | None  # out_shardings: for each result the sharding that was asked for, or None
 
     @property
     def args_info(self) -> Any:
@@ -91,8 +93,10 @@ class Stage:
     @property
     def out_info(self) -> Any:
         """A `ShapeDtypeStruct` for each result."""
+        asked = self.asked or [None] * len(self.closed.out_avals)
+        structs = [struct_of(a) for a in self.closed.out_avals]
         return tree_unflatten(
-            self.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self.closed.out_avals]
+            self.out_tree, [s if where is None else s.update(sharding=where) for s, where in zip(structs, asked)]
         )
 
     @property
@@ -134,6 +138,7 @@ class Traced(Stage):
     ):
         self.jitted, self.traced, self.leaves, self.shardings, self.names = jitted, traced, leaves, shardings, names
         self.closed, self.in_tree, self.out_tree, self.donated = traced.jaxpr, in_tree, traced.out_tree, tuple(donated)
+        self.asked = shardings[1]
 
     jaxpr = property(lambda self: self.closed)
     fun_name = property(lambda self: self.jitted.name)
@@ -163,6 +168,7 @@ class Lowered(Stage):
             traced.out_tree,
             traced.donated,
         )
+        self.asked = traced.asked
         concrete = [x for x in traced.leaves if is_array(x)]
         # of an array, or of a ShapeDtypeStruct
         spread = next((s for s in map(spread_of, traced.leaves) if s is not None), None)
@@ -295,6 +301,7 @@ class Compiled(Stage):
             lowered.out_tree,
             lowered.donated,
         )
+        self.asked = lowered.asked
 
     def __call__(self, *args: Value, **kwargs: Any) -> Any:
         return self.call(*args, **kwargs)
@@ -389,6 +396,29 @@ class Compiled(Stage):
             else [SingleDeviceSharding(device)] * len(self.closed.out_avals)
         )
         return tree_unflatten(self.out_tree, places)
+
+    @property
+    def input_formats(self) -> Any:
+        """The layout and the sharding of each argument, in the structure (args, kwargs)."""
+        return self.in_tree.unflatten(
+            _formats(self.closed.in_avals, self.in_tree.flatten_up_to(self.input_shardings), self.executable, "layouts")
+        )
+
+    @property
+    def output_formats(self) -> Any:
+        """The layout and the sharding of each result."""
+        shardings = self.out_tree.flatten_up_to(self.output_shardings)
+        return tree_unflatten(self.out_tree, _formats(self.closed.out_avals, shardings, self.executable, "out_layouts"))
+
+
+def _formats(avals: Any, shardings: Any, executable: Any, which: str) -> list[Format]:
+    """Formats of values; executables of backends with one layout have no attribute `which`."""
+    known = getattr(executable, which, ())
+    layouts = [known[i] if known else None for i in range(len(avals))]
+    return [
+        Format(Layout(tuple(range(len(a.shape))), ()) if layout is None else layout, s)
+        for a, layout, s in zip(avals, layouts, shardings)
+    ]
 
 
 def option_pairs(options: Any) -> tuple[Any, ...]:

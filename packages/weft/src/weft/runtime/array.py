@@ -4,15 +4,18 @@ and operators on all classes of arrays.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable, Self
 
 from ..base.annotations import override
 from ..base import dtypes, monitoring, source_info
 from ..base.array import Array as Array
 from ..base.avals import ShapedArray
-from ..core.trace import Tracer, add_type, array_types
+from ..core.shardings import placed_of, with_parts, with_placed
+from ..core.trace import Tracer, add_type, array_types, get_aval
 from ..base.host import as_view, from_bytes, to_numpy
-from ..base.mesh import NamedSharding, P, Shard, SingleDeviceSharding
+from ..base.mesh import NamedSharding, P, SingleDeviceSharding
+from ..base.shard import Shard
 from .guards import DELETED, check_transfer, deleted
 
 if TYPE_CHECKING:
@@ -131,11 +134,10 @@ class BufferArray:
         return self
 
     def __del__(self) -> None:
-        if self.handle is not None:
-            try:
+        # it may have been stopped while it was made; the interpreter may shut down, or the backend be gone
+        with suppress(Exception):
+            if self.handle is not None:
                 self.device_.backend.release(self.handle)
-            except Exception:  # the interpreter is shutting down, or the backend is gone
-                pass
 
 
 register_array_class(BufferArray)
@@ -162,6 +164,11 @@ class KeyArray:
     )
 
     def __init__(self, aval: ShapedArray, raw: Any):
+        placed = placed_of(get_aval(raw))
+        if placed is None:
+            aval = with_placed(aval, None)
+        else:  # the axis of the words is whole
+            aval = with_parts(aval, raw.aval, placed.spec.partitions[: len(aval.shape)])
         self.aval, self.raw, self.consumed_at = aval, raw, ""
         self.consumed: bool | frozenset[int] | None = False
 

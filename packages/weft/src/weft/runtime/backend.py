@@ -17,6 +17,7 @@ from .array import BufferArray
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from ..base.layout import Layout
     from ..core.primitive import Primitive
 
 
@@ -173,6 +174,7 @@ class Capabilities(NamedTuple):
             it, programs run on one device.
         transfer: `(array, aval, where, committed)` returns one of its arrays on another of its devices, or with a
             sharding, without a copy through the host.
+        relaid: `(array, layout)` returns an array with its axes in another order in memory, where that can differ.
         prefetch: fetches many arrays at once, for a backend where reading one takes a round trip.
         live_arrays: its arrays of a platform that are not deleted; default: the objects of `array_type` that Python
             knows.
@@ -211,6 +213,7 @@ class Capabilities(NamedTuple):
     array_type: type[Any] = BufferArray
     spread: Callable[[ShapedArray, Sharding, Sequence[Any]], Any] | None = None
     transfer: Callable[[Any, ShapedArray, Any, bool], Any] | None = None
+    relaid: Callable[[Any, Layout], Any] | None = None
     prefetch: Callable[..., None] | None = None
     live_arrays: Callable[[str], list[Any]] | None = None
     memory_kinds: Callable[[Any], Sequence[str]] = lambda device: ("device",)

@@ -11,6 +11,7 @@ from ..base.config import config
 from ..base.devices import addressable
 from ..base.errors import BackendError, at_user_line, load_runtime_with
 from ..base.source_info import register_exclusion
+from ..core.traces import forget_traces
 from .backend import Device, MEMBERS
 
 if TYPE_CHECKING:
@@ -200,7 +201,9 @@ def default_platform() -> str:
 
 
 def forget_default() -> None:
+    """Has the default platform be found anew, and functions be traced anew: they may ask which devices there are."""
     _default.clear()
+    forget_traces()
 
 
 config.listen(lambda name: forget_default() if name in ("platforms", "platform_name") else None)

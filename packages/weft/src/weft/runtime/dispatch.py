@@ -17,13 +17,16 @@ from ..core.primitive import Primitive, exact
 from ..symbolic.specialize import symbolic_scope
 from ..core.trace import get_aval, is_array
 from ..base.errors import BackendError, InconclusiveDimensionOperation, at_user_line, warn
+from ..base.memory import DEVICE
 from ..base.host import HostArray, converted, from_flat, has_numpy, is_host_array, np
 from ..base.monitoring import COMPILE, TRANSFER, recorded, timed
 from ..higher_order.call import jit_p
 from ..primitives.linear import copy_p
-from ..primitives.placement import transfer_p, sharding_constraint_p
+from ..primitives.placement import reshard_p, sharding_constraint_p, transfer_p
 from ..primitives.random_bits import random_clone_p, random_unwrap_p, random_wrap_p
-from ..base.mesh import NamedSharding, P, Sharding, SingleDeviceSharding
+from ..base.mesh import Mesh, NamedSharding, P, Sharding, SingleDeviceSharding, get_mesh, type_of_sharding
+from ..core.shardings import with_placed
+from ..transforms.constraints import with_constraints
 from ..transforms.discharge import discharge, has_refs
 from ..transforms.physical import lower_types
 from ..transforms.platforms import for_platform
@@ -34,11 +37,12 @@ from .backend import CompileOptions
 from .device import ALIASES, backend_of, default_device, eager
 from .guards import check_execution, check_transfer
 from .observers import NewProgram, observed
-from .partition import Partition, own_place, place_of, spread_of
+from .partition import Partition, off_mesh, own_place, place_in_force, place_of, spread_of
 from .refs import Ref
 
 if TYPE_CHECKING:
     from ..base.avals import ShapedArray
+    from ..base.layout import Layout
     from ..core.types import Value
     from .partition import Where
 
@@ -50,18 +54,18 @@ _EXECUTABLES: Memo[Any, tuple[list[Any], Any, list[Any]]] = Memo()
 def put(
     value: Value, aval: AbstractValue | None = None, device: Where | None = None, committed: bool | None = None
 ) -> Any:
-    """A host value (a Python scalar, a host array) as an array on `device`, or on the default device and
-    uncommitted.
+    """A host value (a Python scalar, a host array) as an array on `device`; or on the mesh that is set, or else on the
+    default device and uncommitted.
     """
     kind = array_aval(get_aval(value) if aval is None else aval)
     if kind.dtype == dtypes.float0:  # no device supports such arrays
         return dtypes.float0_zeros(kind.shape)
-    where = default_device() if device is None else own_place(device)
+    where = own_place(device) if device is not None else place_in_force() or default_device()
     backend = backend_of(where)
     if not backend.capabilities.guards_transfers:
         check_transfer("host_to_device", lambda: f"{kind.str_short(short_dtypes=False)} to {where}")
     if committed is None:
-        committed = device is not None
+        committed = device is not None or isinstance(where, Sharding)
     host = host_array(value, kind)
     return recorded(TRANSFER, backend.put, host, kind, where, committed, to="device", bytes=host.nbytes)
 
@@ -85,8 +89,8 @@ def host_array(value: Value, aval: AbstractValue) -> Any:
 
 
 def device_of(args: Sequence[Any]) -> Any:
-    """Where a computation on `args` runs: on the devices of its committed arguments, else on the default device. A
-    Sharding if an argument is on several devices.
+    """Where a computation on `args` runs: on the devices of its committed arguments, else on the mesh that is set
+    or on the default device. A Sharding if these are several.
     """
     committed = uncommitted = None
     for x in args:
@@ -108,8 +112,9 @@ def device_of(args: Sequence[Any]) -> Any:
             committed = where
         elif uncommitted is None:
             uncommitted = where
-    if committed is not None:
-        return committed
+    where = place_in_force(committed) or committed
+    if where is not None:
+        return where
     if config.default_device is None and uncommitted is not None:
         # Uncommitted arrays stay where they are as long as that is the platform in force.
         default = default_device()
@@ -123,7 +128,8 @@ def to_backend(x: Value, aval: AbstractValue, device: Where) -> Any:
         x, aval = x.raw, physical(aval)
     if is_array(x):
         device = own_place(device)
-        return x if x.device == device else _transfer(x, array_aval(aval), device, isinstance(device, Sharding))
+        own = isinstance(device, Sharding) or type(x) is BufferArray or x.sharding.memory_kind == DEVICE
+        return x if x.device == device and own else _transfer(x, array_aval(aval), device, isinstance(device, Sharding))
     return put(x, aval, device, False)
 
 
@@ -132,6 +138,7 @@ def _transfer(x: Value, aval: ShapedArray, where: Where, committed: bool) -> Any
     host.
     """
     backend = backend_of(where)
+    aval = with_placed(aval, type_of_sharding(where, len(aval.shape)))
     if isinstance(x, backend.capabilities.array_type) and backend.capabilities.transfer is not None:
         return backend.capabilities.transfer(x, aval, where, committed)
     return backend.put(host_array(x._host(), aval), aval, where, committed)
@@ -140,10 +147,11 @@ def _transfer(x: Value, aval: ShapedArray, where: Where, committed: bool) -> Any
 def program_for(
     closed: ClosedJaxpr, platform: str | None = None, branches_of: Sequence[str] = ()
 ) -> tuple[Jaxpr, list[Any]]:
-    """The jaxpr that a backend compiles for a closed jaxpr (no keys, nothing without values, no constvars, no other
-    platform's branches), and the constants that lead its arguments. `branches_of`: see `Capabilities`.
+    """The jaxpr that a backend compiles for a closed jaxpr (no keys, no shardings in types, nothing without
+    values, no constvars, no other platform's branches), and the constants that lead its arguments. `branches_of`: see
+    `Capabilities`.
     """
-    closed = without_valueless(closed)
+    closed = with_constraints(without_valueless(closed))
     if has_refs(closed.jaxpr):
         closed = (
             discharge(ClosedJaxpr(consts_as_args(closed.jaxpr), []))
@@ -441,20 +449,77 @@ def move(x: Value, where: Where | None = None, copy: bool = False, donate: bool 
 
     `copy` requires separate memory. `donate` allows the array's memory to be reused.
     """
-    where = where._device if isinstance(where, SingleDeviceSharding) else None if where is None else own_place(where)
+    where = None if where is None else _without_default(own_place(where))
     if isinstance(x, KeyArray):
         return KeyArray(x.aval, move(x.raw, where, copy, donate))
     aval = get_aval(x)
     if not is_array(x):
-        return put(x, aval, where)
-    if where is None or x.device == where and x.committed:
-        return copy_p.bind(x) if copy else x
+        return put(x, aval, default_device() if where is None else where, where is not None)
+    here = where is None or _is_at(x, where)
+    if where is None or here and x.committed:
+        return _copy(x) if copy else x
     moved = _transfer(x, array_aval(aval), where, True)
-    if x.device == where:
-        return copy_p.bind(moved) if copy else moved
+    if here:
+        return _copy(moved) if copy else moved
     if donate:
         x.delete()
     return moved
+
+
+def place_like(x: Any, shape: Sequence[Any]) -> Sharding | None:
+    """Where a new array of a shape lies that is made like `x`: where that was put; None for the default place."""
+    if not is_array(x) or not x.committed or x.aval.weak_type:
+        return None
+    where = x.sharding
+    return where if where.num_devices == 1 or tuple(shape) == x.shape else None
+
+
+def on_first_device(x: Any) -> Any:
+    """An array on several devices, whole on the first of them and not committed to it."""
+    if isinstance(x, KeyArray):
+        return KeyArray(x.aval, on_first_device(x.raw))
+    return _transfer(x, array_aval(x.aval), x.sharding._devices()[0], False)
+
+
+def _copy(x: Any) -> Any:
+    """An array in memory of its own, at the same place."""
+    with off_mesh():
+        return copy_p.bind(x)
+
+
+def _without_default(where: Where) -> Any:
+    """A device for the sharding that is the device in its default memory."""
+    return where._device if isinstance(where, SingleDeviceSharding) and where.memory_kind == DEVICE else where
+
+
+def _is_at(x: Any, where: Where) -> bool:
+    if isinstance(where, SingleDeviceSharding):
+        return bool(x.sharding == where)
+    return bool(x.device == where) and x.sharding.memory_kind == (
+        where.memory_kind if isinstance(where, Sharding) else DEVICE
+    )
+
+
+def in_memory(x: Value, kind: str) -> Sharding:
+    """Where a value is, in another kind of memory. Raises ValueError if its devices don't have it."""
+    where = x.sharding if is_array(x) else SingleDeviceSharding(default_device())
+    return where.with_memory_kind(kind)
+
+
+def in_layout(x: Any, layout: Layout) -> Any:
+    """An array whose axes lie in this order. Raises BackendError for a backend that keeps arrays in one order."""
+    layout.check_compatible_aval(x.shape)
+    if x.format.layout.major_to_minor == layout.major_to_minor:
+        return x
+    relaid = backend_of(x.device).capabilities.relaid
+    if relaid is None:
+        raise BackendError(
+            at_user_line(
+                f"the {backend_of(x.device).name} backend keeps arrays row by row, and {layout} is another order. Leave"
+                " the layout out, or run on 'cpu'."
+            )
+        )
+    return relaid(x, layout)
 
 
 transfer_p.add_rules(impl=lambda *xs, devices, srcs: [move(x, d) for x, d in zip(xs, devices)])
@@ -476,3 +541,26 @@ def _constrain(x: Value, *, sharding: NamedSharding) -> Any:
 
 
 sharding_constraint_p.add_rules(impl=_constrain)
+
+
+def _move_to(x: Value, *, dst_sharding: NamedSharding) -> Any:
+    """Outside of a program an array moves to the devices of the mesh: its own, the one that is set, or that of the
+    sharding.
+    """
+    mesh = dst_sharding.mesh
+    if not isinstance(mesh, Mesh):
+        here = [m for m in (getattr(spread_of(x), "mesh", None), get_mesh()) if isinstance(m, Mesh)]
+        found = next((m for m in here if m.shape_tuple == mesh.shape_tuple), None)
+        if found is None:
+            raise ValueError(
+                at_user_line(
+                    f"reshard to {dst_sharding}: no mesh with devices is set that has these axes. Set it, with"
+                    " weft.set_mesh(mesh)."
+                )
+            )
+        mesh = found.update(axis_types=mesh.axis_types)
+    spec = dst_sharding.spec.update(unreduced=frozenset(), reduced=frozenset())  # such sums are made at once
+    return move(x, NamedSharding(mesh, spec))
+
+
+reshard_p.add_rules(impl=_move_to)

@@ -17,6 +17,7 @@ from ..primitives.linear import reduce_sum_p
 from .array import KeyArray
 from .device import devices
 from .dispatch import move, put
+from .partition import off_mesh
 
 if TYPE_CHECKING:
     from ..core.types import Value
@@ -50,7 +51,8 @@ def exchanged(block: Any) -> Any:
 
 def summed(block: Any) -> Any:
     """The sum of the blocks of all processes."""
-    return _everywhere(reduce_sum_p.bind(_over_processes(block), axes=(0,), out_sharding=None))
+    with off_mesh():  # this is another mesh
+        return _everywhere(reduce_sum_p.bind(_over_processes(block), axes=(0,), out_sharding=None))
 
 
 def digest(*what: Any) -> Any:

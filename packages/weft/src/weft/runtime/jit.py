@@ -27,7 +27,9 @@ from ..base.devices import addressable
 from ..higher_order.call import bind_jit
 from ..core.jaxpr import ClosedJaxpr
 from ..core.trace import Tracer, array_types, axis_env, current_trace, get_aval, root
+from ..core.traces import forget_traces, traces_of
 from ..base.errors import at_user_line
+from ..base.mesh import Mesh, placing
 from ..primitives.placement import constrain
 from ..base.source_info import hide_internal_frames
 from ..base.monitoring import TRACE, timed
@@ -81,7 +83,8 @@ def _as_tuple(x: Value) -> tuple[Any, ...]:
 
 
 def _positions(fun: Callable[..., Any], nums: Any, names: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Argument numbers and names, each completed from the other by the function's signature."""
+    """Argument numbers and names; what is not given follows from the other by the function's signature."""
+    both = nums is not None and names is not None
     nums, names = _as_tuple(nums), _as_tuple(names)
     if not nums and not names:
         return nums, names
@@ -108,6 +111,8 @@ def _positions(fun: Callable[..., Any], nums: Any, names: Any) -> tuple[tuple[An
                         f"static_argnames: the function has no argument {name!r}; its arguments are {sorted(known)}."
                     )
                 )
+    if both:
+        return nums, names
     more_names = [
         positional[n]
         for n in nums
@@ -183,7 +188,7 @@ class JitFunction(Generic[Args, Result]):
         self.keep_unused, self.inline, self.device, self.backend = keep_unused, inline, device, backend
         self.in_shardings, self.out_shardings = in_shardings, out_shardings
         self.compiler_options = option_pairs(compiler_options)
-        self.cache: dict[Any, Any] = {}
+        self.cache: dict[Any, Any] = traces_of(fun, ("jit", device, backend))
         self.again: dict[int, Prepared] = {}  # by the id of a closed jaxpr: how backends in Python run it once more
         self.history = History(self.name)
         self.dispatch: Callable[..., Any] = self.first_call
@@ -334,6 +339,16 @@ class JitFunction(Generic[Args, Result]):
         )
         return ins, outs
 
+    def check_place(self) -> None:
+        """Raises ValueError where both the mesh that is set and an option say where programs run."""
+        if isinstance(placing.get(), Mesh) and (self.device is not None or self.backend is not None):
+            raise ValueError(
+                at_user_line(
+                    f"{self.name}: the mesh that is set, {placing.get()}, says where programs run, and so do device="
+                    " and backend= of jit. Leave these out, or call the function outside of set_mesh."
+                )
+            )
+
     def chosen_device(self, leaves: Sequence[Value]) -> Any:
         if self.device is not None:
             return self.device
@@ -409,6 +424,7 @@ class JitFunction(Generic[Args, Result]):
         found = self.cache.get(key)
         if found is not None:
             return found
+        self.check_place()
         fixed = {k: v for k, _, v in static if isinstance(k, int)}
         fixed_kw = {k: v for k, _, v in static if isinstance(k, str)}
         box: list[Any] = []
@@ -545,6 +561,7 @@ def clear_caches() -> None:
     """
     for jitted in list(_instances):
         jitted.clear_cache()
+    forget_traces()
     forget_operations()
     for backend in known_backends():
         backend.capabilities.forget_calls()

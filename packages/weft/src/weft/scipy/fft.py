@@ -7,6 +7,7 @@ import operator
 from typing import Sequence
 
 from ..base import dtypes
+from ..lax.elementwise import complex as lax_complex
 from .. import numpy as jnp
 from ..numpy.util import canonical_axes, on_device, promote_inexact
 
@@ -20,7 +21,7 @@ def _wanted(name: str, x, type, norm):
         raise ValueError(f"{name}: norm must be None, 'backward' or 'ortho', got {norm!r}.")
     x = on_device(promote_inexact(name, x)[0])
     if not dtypes.is_complex(x.dtype):
-        x = x.astype(jnp.promote_types(x.dtype, jnp.float32))
+        x = x.astype(x.dtype if dtypes.bits(x.dtype) >= 32 else jnp.float32)
     return x
 
 
@@ -41,9 +42,14 @@ def _turns(n: int, dt):
     )
 
 
+def _rows(factors, x):
+    """Factors of the last axis with the rank of x: programs may forbid to broadcast ranks."""
+    return factors.reshape((1,) * (x.ndim - 1) + factors.shape)
+
+
 def _by_parts(f, x, *rest):
     """A real linear transform of complex numbers."""
-    return f(x.real, *rest) + 1j * f(x.imag, *rest) if dtypes.is_complex(x.dtype) else f(x, *rest)
+    return lax_complex(f(x.real, *rest), f(x.imag, *rest)) if dtypes.is_complex(x.dtype) else f(x, *rest)
 
 
 # J. Makhoul, "A fast cosine transform in one and two dimensions" (1980): a Fourier transform of the even elements, then
@@ -51,13 +57,13 @@ def _by_parts(f, x, *rest):
 def _forward(x):
     n = x.shape[-1]
     order = jnp.array([*range(0, n, 2), *reversed(range(1, n, 2))])
-    return 2 * (jnp.fft.fft(x[..., order]) * _turns(n, x.dtype)).real
+    return 2 * (jnp.fft.fft(x[..., order]) * _rows(_turns(n, x.dtype), x)).real
 
 
 def _backward(y):
     n = y.shape[-1]
     mirrored = jnp.concatenate([jnp.zeros_like(y[..., :1]), y[..., :0:-1]], -1)
-    v = jnp.fft.ifft((y - 1j * mirrored) * jnp.conj(_turns(n, y.dtype))).real / 2
+    v = jnp.fft.ifft(lax_complex(y, -mirrored) * _rows(jnp.conj(_turns(n, y.dtype)), y)).real / 2
     place = [0] * n
     for k, i in enumerate([*range(0, n, 2), *reversed(range(1, n, 2))]):
         place[i] = k
@@ -65,7 +71,7 @@ def _backward(y):
 
 
 def _scale(n: int, norm: str | None, dt):
-    return jnp.array([math.sqrt((1 if k else 0.5) / (2 * n)) for k in range(n)], dt) if norm == "ortho" else 1
+    return jnp.array([math.sqrt((1 if k else 0.5) / (2 * n)) for k in range(n)] if norm == "ortho" else [1.0], dt)
 
 
 def dct(x, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None):
@@ -129,7 +135,7 @@ def idct(x, type: int = 2, n: int | None = None, axis: int = -1, norm: str | Non
 
 def _along(name: str, x, n, axis: int, norm, inverse: bool):
     x = _fit(name, x, axis, n)
-    scale = _scale(x.shape[-1], norm, jnp.real(x).dtype)
+    scale = _rows(_scale(x.shape[-1], norm, x.dtype), x)
     out = _by_parts(_backward, x / scale) if inverse else _by_parts(_forward, x) * scale
     return jnp.moveaxis(out, -1, axis)
 

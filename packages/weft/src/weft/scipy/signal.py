@@ -10,7 +10,7 @@ from .. import numpy as jnp
 from ..lax.common import canonical_axes, canonical_axis
 from ..lax.convolution import conv_general_dilated
 from ..numpy import fft
-from ..numpy.util import float_dtype, promote_inexact
+from ..numpy.util import float_dtype, promote_inexact, in_own_terms
 from ..base.source_info import api_boundary
 from .window_functions import window as make_window
 
@@ -255,6 +255,7 @@ def correlate2d(in1, in2, mode: str = "full", boundary: str = "fill", fillvalue:
 
 
 @api_boundary
+@in_own_terms
 def detrend(data, axis: int = -1, type: str = "linear", bp: int | Sequence[int] = 0, overwrite_data: None = None):
     """`data` less its best fit along `axis`: a line ('linear') between every two of the breakpoints `bp`, or the mean
     ('constant').
@@ -450,6 +451,7 @@ def _spectra(
 
 
 @api_boundary
+@in_own_terms
 def stft(
     x,
     fs=1.0,
@@ -516,6 +518,7 @@ def _median_bias(n: int) -> float:
 
 
 @api_boundary
+@in_own_terms
 def csd(
     x,
     y,
@@ -580,6 +583,7 @@ def csd(
 
 
 @api_boundary
+@in_own_terms
 def welch(
     x,
     fs=1.0,
@@ -628,6 +632,7 @@ def welch(
 
 
 @api_boundary
+@in_own_terms
 def istft(
     Zxx,
     fs=1.0,

@@ -14,6 +14,7 @@ import weft.numpy as jnp
 from weft.base import dtypes
 from weft import lax
 from weft.base.host import np, require_numpy
+from weft.experimental.custom_partitioning import custom_partitioning
 from weft.scipy import special
 
 KINDS = {
@@ -448,6 +449,9 @@ def derived() -> Iterator[Case]:
     yield Case("remat2", lambda x: weft.checkpoint(jnp.sin)(x) * 2, ("f32[3]",))
     yield Case("name", lambda x: weft.ad_checkpoint.checkpoint_name(x * 2, "doubled") + 1, ("f32[3]",))
     yield Case("composite", lambda x: lax.composite(lambda v: jnp.sin(v) + 1, "my.sin")(x), ("f32[3]",))
+    halved = custom_partitioning(lambda x: jnp.sin(x) / 2)
+    halved.def_partition(lambda *given: None, sharding_rule="i -> i")  # which programs of several devices need
+    yield Case("custom_partitioning", halved, ("f32[3]",))
     yield Case("platform_index", lambda x: lax.platform_dependent(x, tpu=jnp.cos, default=jnp.sin), ("f32[3]",))
     pooled = lambda x: (lax.reduce_window(x, -jnp.inf, lax.max, (2,), (2,), "VALID") ** 2).sum()
     yield Case("select_and_scatter_add", weft.grad(pooled), ("f32[6]",))

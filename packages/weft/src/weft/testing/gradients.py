@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from random import Random
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence, TypeAlias
 
 from ..base import dtypes
 from .. import numpy as jnp
@@ -23,6 +23,7 @@ _TOLERANCE = {
     "complex128": 1e-5,
 }
 _EPS = 1.0 / 2048
+Tolerance: TypeAlias = float | Mapping[Any, float]
 
 
 def _tangent_like(random: Random, x):
@@ -42,11 +43,13 @@ def _move(x, t, by: float):
 def _difference(f: Callable, args: tuple, tangents: tuple, eps: float):
     """The central difference (f(x + eps/2 t) - f(x - eps/2 t)) / eps along the tangents t."""
     ahead, behind = (f(*tree_map(partial(_move, by=by), args, tangents)) for by in (eps / 2, -eps / 2))
-    return tree_map(
-        lambda a, b: (a - b) / eps if dtypes.is_inexact(get_aval(a).dtype) else float0_zeros(get_aval(a).shape),
-        ahead,
-        behind,
-    )
+
+    def slope(a, b):
+        if not dtypes.is_inexact(get_aval(a).dtype):
+            return float0_zeros(get_aval(a).shape)
+        return jnp.where(jnp.isinf(a) & (a == b), 0, a - b) / eps  # an infinity that stays does not move
+
+    return tree_map(slope, ahead, behind)
 
 
 def _dot(xs, ys):
@@ -60,15 +63,22 @@ def _dot(xs, ys):
     )
 
 
-def _check_close(got, wanted, atol: float | None, rtol: float | None, what: str) -> None:
+def _tolerance(given: Tolerance | None, xs: Sequence) -> float:
+    """The largest tolerance of the dtypes of `xs`: the default, a number, or what a dictionary has for them."""
+    if given is not None and not isinstance(given, Mapping):
+        return given
+    known = {dtypes.name(dtypes.dtype(dt)): value for dt, value in (given or {}).items()}
+    return max(known.get(name, _TOLERANCE[name]) for name in (dtypes.name(get_aval(x).dtype) for x in xs))
+
+
+def _check_close(got, wanted, atol: Tolerance | None, rtol: Tolerance | None, what: str) -> None:
     for a, b in zip(tree_leaves(got), tree_leaves(wanted), strict=True):
         if get_aval(a).dtype == dtypes.float0:
             continue
-        default = max(_TOLERANCE[dtypes.name(get_aval(x).dtype)] for x in (a, b))
-        if not bool(jnp.allclose(a, b, atol=default if atol is None else atol, rtol=default if rtol is None else rtol)):
+        absolute, relative = (_tolerance(given, (a, b)) for given in (atol, rtol))
+        if not bool(jnp.allclose(a, b, atol=absolute, rtol=relative, equal_nan=True)):
             raise AssertionError(
-                f"{what}: the rule gives\n{a}\nand differences give\n{b}\n(rtol={default if rtol is None else rtol}, "
-                f"atol={default if atol is None else atol})."
+                f"{what}: the rule gives\n{a}\nand differences give\n{b}\n(rtol={relative}, atol={absolute})."
             )
 
 
@@ -76,8 +86,8 @@ def check_jvp(
     f: Callable,
     f_jvp: Callable,
     args: Sequence,
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: Tolerance | None = None,
+    rtol: Tolerance | None = None,
     eps: float = 1e-4,
     err_msg: str = "",
 ) -> None:
@@ -87,8 +97,8 @@ def check_jvp(
         f: function of pytrees of arrays, of float or complex dtype and any shape.
         f_jvp: function (primals, tangents) -> (value, tangent), such as `partial(weft.jvp, f)`.
         args: sequence of the arguments of `f`.
-        atol: float: absolute tolerance; None for one that depends on the dtypes.
-        rtol: float: relative tolerance; None for one that depends on the dtypes.
+        atol: float, or dictionary of them by dtype: absolute tolerance; None for one that depends on the dtypes.
+        rtol: float, or dictionary of them by dtype: relative tolerance; None for one that depends on the dtypes.
         eps: float: the step of the differences.
         err_msg: str: text that starts the error's message.
 
@@ -116,8 +126,8 @@ def check_vjp(
     f: Callable,
     f_vjp: Callable,
     args: Sequence,
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: Tolerance | None = None,
+    rtol: Tolerance | None = None,
     eps: float = 1e-4,
     err_msg: str = "",
 ) -> None:
@@ -127,8 +137,8 @@ def check_vjp(
         f: function of pytrees of arrays, of float or complex dtype and any shape.
         f_vjp: function (*primals) -> (value, pullback), such as `partial(weft.vjp, f)`.
         args: sequence of the arguments of `f`.
-        atol: float: absolute tolerance; None for one that depends on the dtypes.
-        rtol: float: relative tolerance; None for one that depends on the dtypes.
+        atol: float, or dictionary of them by dtype: absolute tolerance; None for one that depends on the dtypes.
+        rtol: float, or dictionary of them by dtype: relative tolerance; None for one that depends on the dtypes.
         eps: float: the step of the differences.
         err_msg: str: text that starts the error's message.
 
@@ -160,8 +170,8 @@ def check_grads(
     args: Sequence,
     order: int,
     modes: Any = ("fwd", "rev"),
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: Tolerance | None = None,
+    rtol: Tolerance | None = None,
     eps: float | None = None,
 ) -> None:
     """Compares the derivatives of `f` at `args`, up to an order, with differences.
@@ -171,8 +181,8 @@ def check_grads(
         args: sequence of the arguments of `f`.
         order: int: the highest order of derivatives.
         modes: sequence of "fwd", which checks jvp, and "rev", which checks vjp.
-        atol: float: absolute tolerance; None for one that depends on the dtypes.
-        rtol: float: relative tolerance; None for one that depends on the dtypes.
+        atol: float, or dictionary of them by dtype: absolute tolerance; None for one that depends on the dtypes.
+        rtol: float, or dictionary of them by dtype: relative tolerance; None for one that depends on the dtypes.
         eps: float: the step of the differences; None for 1/2048.
 
     Returns:

@@ -6,11 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..base.annotations import override
-from ..base.avals import reshaped
 from ..core.leaks import check_leaks, watch_origins
 from ..core.jaxpr import ClosedJaxpr, eval_jaxpr
 from ..core.memo import memoized_closed
 from ..core.primitive import Primitive
+from ..core.shardings import with_axis, without_axis
 from ..core.trace import Axis, PairTrace, Trace, Tracer, current_trace, get_aval, mapped_axes, tracing
 from ..primitives.linear import broadcast_to_axis, moveaxis, scalar_as_array
 from .stage import JaxprTrace
@@ -28,7 +28,7 @@ class BatchTracer(Tracer):
     def __init__(self, trace: "BatchTrace", val: Value, dim: int):
         self._trace, self.val, self.dim = trace, val, dim
         aval = get_aval(val)
-        self._aval = reshaped(aval, aval.shape[:dim] + aval.shape[dim + 1 :])
+        self._aval = without_axis(aval, dim)
 
     @override
     @property
@@ -54,6 +54,10 @@ class BatchTrace(PairTrace):
     @property
     def size(self) -> int:
         return self.axis.size
+
+    @property
+    def placed(self) -> Any:
+        return self.axis.placed
 
     def closed_over_by(self, fun: Callable[..., Any], args: Sequence[Value]) -> bool:
         """Whether a function of values that are not batched gives some that are, because it closes over them."""
@@ -132,7 +136,7 @@ def _batch_again(
 
 def to_front(axis: Axis, x: Value, dim: int | None) -> Value:
     """`x` with its batch axis first, or broadcast along a new first axis if it has no batch axis."""
-    return broadcast_to_axis(x, axis.size) if dim is None else moveaxis(x, dim, 0)
+    return broadcast_to_axis(x, axis.size, axis.placed) if dim is None else moveaxis(x, dim, 0)
 
 
 def batch_jaxpr(
@@ -151,7 +155,9 @@ def _batch_jaxpr(
     closed: ClosedJaxpr, axis: Axis, batched: Sequence[bool], force_out: Sequence[bool]
 ) -> tuple[ClosedJaxpr, list[bool]]:
     trace = JaxprTrace("a batched function")
-    args = [trace.new_arg(reshaped(a, (axis.size, *a.shape)) if b else a) for a, b in zip(closed.in_avals, batched)]
+    args = [
+        trace.new_arg(with_axis(a, axis.size, 0, axis.placed) if b else a) for a, b in zip(closed.in_avals, batched)
+    ]
     with tracing(trace):
         outs, dims = batch_flat(
             lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), axis, args, [0 if b else None for b in batched]

@@ -13,7 +13,7 @@ from ..core.leaks import check_leaks
 from ..core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, TypedScalar, Var, eval_jaxpr, round_scalar
 from ..core.memo import memoized
 from ..core.primitive import Primitive
-from ..core.trace import Trace, Tracer, get_aval, host_aval, leaked, tracing
+from ..core.trace import Trace, Tracer, as_operand, aval_of, get_aval, host_aval, leaked, tracing
 from ..core.verify import verify
 from ..base.errors import at_user_line
 from ..base.host import HostArray, converted, is_host_array
@@ -65,6 +65,7 @@ class JaxprTrace(Trace):
 
     def atom(self, x: Value) -> Atom:
         """The variable or literal of this jaxpr that represents `x`."""
+        x = x if type(x) in aval_of or isinstance(x, SymbolicSize) else as_operand(x)
         if type(x) is JaxprTracer and x._trace is self:
             if self.closed:
                 raise leaked(x)
@@ -81,10 +82,14 @@ class JaxprTrace(Trace):
                 return literal
             if isinstance(x, SymbolicSize):
                 return self.process(dim_as_value_p, (), {"dim": x})._var
-        var = Var(get_aval(x))
+        var = Var(self.type_of(x))
         self.constants[id(x)] = (var, converted(x, var.aval.dtype) if is_host_array(x) else x)
         self.kept.append(x)
         return var
+
+    def type_of(self, x: Value) -> AbstractValue:
+        """The type that a constant has in the jaxpr."""
+        return get_aval(x)
 
     @override
     def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Any:

@@ -10,9 +10,11 @@ from ..base.config import config
 from ..core.effects import touches
 from ..core.jaxpr import ClosedJaxpr, Jaxpr, Literal, literal_value
 from ..core.memo import memoized_closed
+from ..core.shardings import cotangent_aval
 from ..core.primitive import UndefinedPrimal, Zero
 from ..core.trace import tracing
 from ..primitives.linear import add_any, zeros
+from ..primitives.placement import like_primal
 from .discharge import discharge
 from .jvp import check_type, instantiate
 from .stage import JaxprTrace
@@ -69,14 +71,18 @@ def backward_pass(
             check_type(ct, atom.aval, "a cotangent")
         if typed:
             ct = sum_over_varying_axes(ct, atom.aval)
+        ct = like_primal(ct, atom.aval)
         ct_env[atom] = add_any(ct_env[atom], ct) if atom in ct_env else ct
 
     for atom, ct in zip(jaxpr.outvars, cotangents):
         if type(atom) is not Literal and atom in linear:
             accumulate(atom, ct)
+    wanted: set[Any] = set(ct_env)
     for eqn in reversed(linear_eqns):
         cts = [ct_env.pop(v, None) for v in eqn.outvars]
-        if all(ct is None for ct in cts):
+        unused = wanted.isdisjoint(eqn.outvars)  # else a custom rule runs for zeros too: it need not be linear
+        wanted.update([] if unused else [a for a in eqn.invars if type(a) is not Literal])
+        if unused or all(ct is None for ct in cts) and not eqn.primitive.in_reverse_only:
             continue
         cts = [Zero(tangent_aval(v.aval)) if ct is None else ct for ct, v in zip(cts, eqn.outvars)]
         operands = [UndefinedPrimal(a.aval) if type(a) is not Literal and a in linear else read(a) for a in eqn.invars]
@@ -115,7 +121,8 @@ def _transpose_jaxpr(closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero_cts:
     trace = JaxprTrace("a transposed function")
     args = [UndefinedPrimal(a) if lin else trace.new_arg(a) for a, lin in zip(closed.in_avals, linear)]
     cts = [
-        trace.new_arg(tangent_aval(a)) if nz else Zero(tangent_aval(a)) for a, nz in zip(closed.out_avals, nonzero_cts)
+        trace.new_arg(cotangent_aval(a)) if nz else Zero(tangent_aval(a))
+        for a, nz in zip(closed.out_avals, nonzero_cts)
     ]
     with tracing(trace):
         results = backward_pass(closed.jaxpr, closed.consts, args, cts)

@@ -160,7 +160,8 @@ def inside(indices, sizes: Sequence[int]):
     """Which rows of indices lie inside; the others are padding."""
     if not sizes:
         return jnp.ones(indices.shape[:-1], bool)
-    return jnp.all((indices >= 0) & (indices < jnp.array(sizes, indices.dtype)), -1)
+    limits = jnp.array(sizes, indices.dtype).reshape((1,) * (indices.ndim - 1) + (len(sizes),))
+    return jnp.all((indices >= 0) & (indices < limits), -1)
 
 
 def spread(mask, like):

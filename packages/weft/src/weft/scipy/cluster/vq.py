@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ... import numpy as jnp
-from ...numpy.util import promote_inexact
+from ...numpy.util import promote_inexact, in_own_terms
 from ...base.source_info import api_boundary
 
 __all__ = ["vq"]
 
 
 @api_boundary
+@in_own_terms
 def vq(obs, code_book, check_finite: bool = True) -> tuple:
     """Assigns to each observation the nearest code of a code book, by Euclidean distance.
 

@@ -12,7 +12,7 @@ from ...api.autodiff import jvp
 from ...lax import dynamic_slice_in_dim, dynamic_update_slice_in_dim, fori_loop
 from ...lax import linalg as lax
 from ...core.trace import get_aval
-from ...numpy.util import on_device, promote_inexact
+from ...numpy.util import on_device, promote_inexact, in_own_terms
 from ...primitives.linalg import check_matrix
 from .factorisations import expm, schur
 
@@ -51,6 +51,7 @@ def _quotient(a, b, instead):
     return jnp.where(zero, instead, a / jnp.where(zero, 1, b))
 
 
+@in_own_terms
 def sqrtm(A, blocksize: int = 1):
     """The principal square root of square matrices [..., n, n]: a complex matrix.
 
@@ -124,7 +125,13 @@ def funm(A, func: Callable, disp: bool = True):
         )
     t, z = schur(x, output="complex") if dtypes.is_complex(x.dtype) else rsf2csf(*schur(x))
     values = jnp.diag(t)
-    out = func(values).astype(t.dtype)
+    return _of_triangle(t, z, func(values).astype(t.dtype), disp)
+
+
+@in_own_terms
+def _of_triangle(t, z, out, disp: bool):
+    """A function of a matrix from its Schur form, and from the function of the diagonal."""
+    values, size = jnp.diag(t), t.shape[0]
     gaps = values[None, :] - values[:, None]
     eps = jnp.finfo(t.dtype).eps
 
@@ -132,13 +139,13 @@ def funm(A, func: Callable, disp: bool = True):
         top = t * (out[None, :] - out[:, None]) + jnp.matmul(_off(t), _off(f)) - jnp.matmul(_off(f), _off(t))
         return _quotient(top, gaps, top / eps)
 
-    f = _by_diagonals(x.shape[0], jnp.diag(out), entry)
+    f = _by_diagonals(size, jnp.diag(out), entry)
     value = jnp.matmul(jnp.matmul(z, f), _adjoint(z))
     if disp:
         return value
     least = (
         jnp.min(jnp.where(jnp.triu(jnp.ones(t.shape, bool), 1), jnp.abs(gaps), jnp.inf))
-        if x.shape[0] > 1
+        if size > 1
         else jnp.asarray(0.0)
     )
     least = jnp.where(least == 0, eps, least)
@@ -146,6 +153,7 @@ def funm(A, func: Callable, disp: bool = True):
     return value, jnp.where(jnp.isfinite(value).all(), error, jnp.inf)
 
 
+@in_own_terms
 def rsf2csf(T, Z, check_finite: bool = True):
     """(T, Z) of the complex Schur form, from that of the real one, whose T has blocks of size 2.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...base import dtypes
 from ... import numpy as jnp
-from ...numpy.util import asked_dtype, float_dtype, on_device, operand, promote, promote_inexact
+from ...numpy.util import asked_dtype, float_dtype, on_device, operand, promote, promote_inexact, in_own_terms
 
 
 def _vectors(name: str, *args, rank: int = 0, inexact: bool = False) -> list:
@@ -33,6 +33,7 @@ def _joined(parts):
     return jnp.concatenate([jnp.broadcast_to(p, (*batch, p.shape[-1])) for p in parts], -1)
 
 
+@in_own_terms
 def toeplitz(c, r=None):
     """The matrix [..., m, n] with first column c and first row r (without its first element; by default the conjugate
     of c), constant along diagonals.
@@ -56,6 +57,7 @@ def toeplitz(c, r=None):
     return _joined([r[..., :0:-1], c])[..., i - j + max(n - 1, 0)]
 
 
+@in_own_terms
 def hankel(c, r=None):
     """The matrix [..., m, n] with first column c and last row r (without its first element; zeros by default), constant
     along antidiagonals.
@@ -81,6 +83,7 @@ def hankel(c, r=None):
     return _joined([c, r[..., 1:]])[..., i + j]
 
 
+@in_own_terms
 def circulant(c):
     """The matrix [..., n, n] whose columns are c rolled by 0, 1, … places.
 
@@ -109,6 +112,7 @@ def _subdiagonal(x, n: int):
     )
 
 
+@in_own_terms
 def companion(a):
     """The matrix [..., n - 1, n - 1] whose eigenvalues are the roots of the polynomial with coefficients a [..., n],
     the highest first.
@@ -237,6 +241,7 @@ def convolution_matrix(a, n: int, mode: str = "full"):
     return matrix[..., top : m + n - 1 - bottom, :]
 
 
+@in_own_terms
 def leslie(f, s):
     """The Leslie matrix [..., n, n] of the fecundities f [..., n] and the survival s [..., n - 1] of age groups.
 
@@ -271,6 +276,7 @@ def leslie(f, s):
     return jnp.concatenate([f[..., None, :], _subdiagonal(s, n)[..., 1:, :]], -2)
 
 
+@in_own_terms
 def dft(n: int, scale: str | None = None, *, dtype: Any = None):
     """The matrix of the discrete Fourier transform, divided by n (`scale` 'n') or its root ('sqrtn').
 
@@ -303,6 +309,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None):
     return roots[i * j % max(n, 1)]
 
 
+@in_own_terms
 def hadamard(n: int, dtype: Any = int):
     """Sylvester's Hadamard matrix, of 1 and -1 with orthogonal rows, for n a power of 2.
 
@@ -330,6 +337,7 @@ def hadamard(n: int, dtype: Any = int):
     return (1 - 2 * (jnp.bitwise_count(i & j).astype(int) % 2)).astype(dtype)
 
 
+@in_own_terms
 def helmert(n: int, full: bool = False):
     """The n - 1 orthonormal contrasts of Helmert, the rows of a matrix [n - 1, n]; with `full` after a first row of 1 /
     sqrt(n).
@@ -374,6 +382,7 @@ def _exact(n, entry):
     return jnp.array([[rounded(i, j) for j in range(n)] for i in range(n)], float_dtype()).reshape(n, n)
 
 
+@in_own_terms
 def hilbert(n: int):
     """Hilbert's matrix, 1 / (i + j + 1).
 

@@ -11,6 +11,7 @@ _lazy = _LazyNames(
         "integrals": "dawsn erfcx exp1 expi expn fresnel owens_t sici spence wofz",
         "more": ("bernoulli bessel_jn boxcox boxcox1p comb gammasgn log_ndtr loggamma multigammaln poch sph_harm_y"),
         "hypergeometric": "hyp1f1 hyp2f1",
+        "legendre": "lpmn lpmn_values",
     },
 )
 __all__ = [*_names, *_lazy.names()]

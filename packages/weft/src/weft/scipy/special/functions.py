@@ -18,6 +18,7 @@ from ...primitives import special as gammas
 from ...primitives.reduce import reduce_max
 from ...primitives.rules import dtype_of, scalar_like, shape_of
 from ...typing import Array, ArrayLike, Axis
+from .complexes import gamma_complex
 
 __all__ = [
     "beta",
@@ -202,7 +203,7 @@ def gamma(x):
         x: array of numbers, rank at least 1.
 
     Returns:
-        array of floats, the shape of x.
+        array of floats, or of complex numbers if x has such, the shape of x.
 
     Raises:
         TypeError: for lists.
@@ -215,6 +216,8 @@ def gamma(x):
         6.0
     """
     (x,) = promote_inexact("gamma", x)
+    if dtypes.is_complex(dtype_of(x)):
+        return gamma_complex(on_device(x))
     size = transcendental.exp(gammas.lgamma(x))
     whole = el.floor(x)
     odd = el.ne(el.sub(whole, el.mul(scalar_like(x, 2), el.floor(el.div(whole, scalar_like(x, 2))))), scalar_like(x, 0))

@@ -7,15 +7,15 @@ from __future__ import annotations
 import math
 import operator
 from fractions import Fraction
-from typing import Any
 
 from ...base import dtypes
 from ... import numpy as jnp
 from ...lax import fori_loop, scan, stop_gradient
-from ...numpy.util import float_dtype, is_concrete, on_device, operand, promote_inexact, promote_shapes
+from ...numpy.util import float_dtype, is_concrete, on_device, operand, promote_inexact, promote_shapes, in_own_terms
 from ...primitives import special as gammas
 from ...runtime.jit import inner_jit
 from . import functions as sp
+from .complexes import log_gamma_complex
 from .rules import is_double, rule, special
 
 
@@ -51,33 +51,9 @@ def gammasgn(x):
     """
 
 
-# Stirling's series, B(2k) / (2k (2k - 1)); eight terms are exact to 64 bits from Re z = 10 on
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
-_SHIFT = 15  # from Re z = -5
-
-
-def _log_gamma_complex(z):
-    left = z.real < -5
-    w = jnp.where(left, 1 - z, z)
-    shift: Any = 0
-    for k in range(_SHIFT):
-        shift = shift + jnp.log(w + k)
-    up = w + _SHIFT
-    r = 1 / up
-    series = 0
-    for c in reversed(_STIRLING):
-        series = series * (r * r) + c
-    value = (up - 0.5) * jnp.log(up) - up + math.log(2 * math.pi) / 2 + series * r - shift
-    # log gamma(z) = log pi - log sin(pi z) - log gamma(1 - z), on the branch that is continuous off the negative axis
-    x = z.real - 2 * jnp.floor(z.real / 2)
-    sine = jnp.sin(math.pi * (x + 1j * z.imag))
-    turns = jnp.copysign(2 * math.pi, z.imag) * jnp.floor(z.real / 2 + 0.25)
-    return jnp.where(left, math.log(math.pi) - jnp.log(sine) + 1j * turns - value, value).astype(z.dtype)
-
-
 def _loggamma(x):
     if dtypes.is_complex(x.dtype):
-        return _log_gamma_complex(x)
+        return log_gamma_complex(x)
     return jnp.where(x < 0, math.nan, gammas.lgamma(jnp.where(x < 0, 1, x)))
 
 
@@ -101,6 +77,7 @@ def loggamma(x):
     """
 
 
+@in_own_terms
 def multigammaln(a, d):
     """The logarithm of the multivariate gamma function, for a whole number d of dimensions known while tracing.
 
@@ -365,6 +342,7 @@ _LOG_NDTR: dict = {}
 # Bessel functions and spherical harmonics ----------------------------------------------------------------------------
 
 
+@in_own_terms
 def bessel_jn(z, *, v: int, n_iter: int = 50):
     """The Bessel functions J0(z) to Jv(z) of real z, of shape (v + 1, *z.shape), by the recurrence downwards from order
     max(n_iter, v).
@@ -420,6 +398,7 @@ def _bessel_jn(z, v: int, start: int):
     )
 
 
+@in_own_terms
 def sph_harm_y(n, m, theta, phi, diff_n: int | None = None, n_max: int | None = None):
     """The spherical harmonic of degree n and order m at the polar angle theta and the azimuth phi, complex, of
     one-dimensional arrays.

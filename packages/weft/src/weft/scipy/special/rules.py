@@ -8,7 +8,7 @@ from typing import Callable
 from ...base import dtypes, limits
 from ... import numpy as jnp
 from ...higher_order.custom_jvp import custom_jvp
-from ...numpy.util import on_device, promote_inexact
+from ...numpy.util import in_own_terms, on_device, promote_inexact
 from ...primitives import linear
 from ...runtime.jit import inner_jit
 from ...base.tree import tree_map
@@ -18,8 +18,9 @@ def rule(f: Callable, *slopes: Callable | None, name: str | None = None) -> Call
     """`f` as one compiled program, whose derivative with respect to argument i is `slopes[i](out, *arguments)`, or
     zero for None.
     """
-    function = custom_jvp(f)
+    function = custom_jvp(in_own_terms(f))
 
+    @in_own_terms
     def jvp(primals, tangents):
         out = function(*primals)
         total = tree_map(jnp.zeros_like, out)
@@ -41,6 +42,8 @@ def special(
     Refuses complex numbers with `error` unless `complex_too`, and other dtypes than `only`.
     """
 
+    within = in_own_terms(core)
+
     def decorate(public: Callable) -> Callable:
         def function(*args):
             if only:
@@ -57,7 +60,7 @@ def special(
             if dtypes.is_complex(dt) and not complex_too:
                 raise error(f"{name} does not support complex-valued inputs: give it real numbers, such as x.real.")
             wide = dtypes.float32 if dtypes.bits(dt) < 32 else dt
-            out = core(*[linear.convert(x, wide, False) for x in xs])
+            out = within(*[linear.convert(x, wide, False) for x in xs])
             return out if wide == dt else tree_map(lambda v: linear.convert(v, dt), out)
 
         return update_wrapper(function, public)

@@ -3,12 +3,13 @@
 import math
 
 from ... import numpy as jnp
-from ...numpy.util import on_device, operand, promote_inexact
+from ...numpy.util import on_device, operand, promote_inexact, in_own_terms
 from .. import special
 
 __all__ = ["logpmf", "pmf"]
 
 
+@in_own_terms
 def logpmf(x, n, p):
     """The logarithm of the probability of the counts x, integers along one axis, in n trials with probabilities p.
 
