@@ -62,7 +62,7 @@ class Balanced:
             yield self
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
 
     def hold_checks(self, backend: str, names: tuple[str, ...] = NAMES) -> None:
         """HAProxy takes hosts for ready from now on, whatever they say."""

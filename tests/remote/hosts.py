@@ -65,7 +65,7 @@ def run_host(tmp_path, *options: str):
             assert running.may_end or process.poll() is None, f"the host has ended: {log.read_text()}"
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
             process.stdout.close()
 
 
@@ -105,7 +105,7 @@ def host_here(platform: str = "reference", **limits):
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()), daemon=True)
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(60)
     made = launcher.worker
     made.url = urls[0]
     try:

@@ -20,7 +20,7 @@ class Proxy:
 
     def __enter__(self) -> "Proxy":
         self.thread.start()
-        assert self.ready.wait(10)
+        assert self.ready.wait(60)
         return self
 
     def __exit__(self, *_) -> None:

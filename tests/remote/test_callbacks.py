@@ -275,13 +275,13 @@ def test_other_threads_wait_until_a_function_has_returned(session):
 
     def slow(v):
         begun.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         return np.asarray(v)
 
     f = weft.jit(lambda x: weft.pure_callback(slow, x, x))
     call = threading.Thread(target=lambda: got.append(float(f(3.0))))
     call.start()
-    assert begun.wait(20)
+    assert begun.wait(60)
     read = threading.Thread(target=lambda: got.append(float(weft.jit(lambda x: x + 1)(1.0))))
     read.start()
     assert becomes(lambda: session.transport.waiting == 1)
@@ -358,7 +358,7 @@ def test_a_lost_host_ends_the_wait(tmp_path):
 
             def look(v):
                 mine.process.kill()
-                mine.process.wait(20)
+                mine.process.wait(60)
                 return np.asarray(v)
 
             with pytest.raises(weft.errors.BackendError):

@@ -129,7 +129,7 @@ def test_a_host_encloses_its_workers_with_the_calls_of_the_unit(tmp_path):
                 assert float((x * 2).sum()) == 6
         finally:
             host.terminate()
-            assert host.wait(20) == 0
+            assert host.wait(60) == 0
             host.stdout.close()
 
 
@@ -210,7 +210,7 @@ def test_systemd_is_told(tmp_path):
             assert re.fullmatch(r"READY=1\nSTATUS=serving on 127.0.0.1:\d+", manager.recv(200).decode())
             host.send_signal(signal.SIGTERM)
             assert manager.recv(200).startswith(b"STOPPING=1")
-            assert host.wait(20) == 0
+            assert host.wait(60) == 0
         finally:
             host.kill()
             host.wait()

@@ -68,7 +68,7 @@ class World:
             self.stop.set()
             self.beside.join(60)
         self.host.send_signal(number)
-        self.host.wait(20)
+        self.host.wait(60)
         self.host.stdout.close()
         self.stop.set()
         self.beside.join(60)

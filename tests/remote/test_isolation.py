@@ -141,8 +141,8 @@ def test_two_endless_loops(strict):
                 began = time.monotonic()
                 with pytest.raises(errors.LimitError, match="longer than 2 s"):
                     float(weft.jit(forever, device=session.devices()[0])(np.float32(1)))
-                assert time.monotonic() - began < SECONDS + 3
-            assert ends(process(strict, "endless"), 10)
+                assert time.monotonic() - began < SECONDS + 20
+            assert ends(process(strict, "endless"), 60)
 
 
 def keep_sending(raw) -> None:
@@ -165,8 +165,8 @@ def test_an_endless_chain_of_calls_that_donate_their_results(strict):
         began = time.monotonic()
         sending = threading.Thread(target=lambda: keep_sending(raw))
         sending.start()
-        assert re.search("longer than 2 s|ran", outcome(raw, 30).message)
-        assert time.monotonic() - began < 4 * SECONDS + 4
+        assert re.search("longer than 2 s|ran", outcome(raw, 120).message)
+        assert time.monotonic() - began < 4 * SECONDS + 20
         sending.join(30)
 
 
@@ -191,16 +191,16 @@ def test_a_compile_bomb(strict):
     with beside(strict), Raw(strict.url) as raw:
         sent(raw, bomb(12_000), F32)
         began = time.monotonic()
-        end = outcome(raw, 20)
+        end = outcome(raw, 120)
         assert end.error == "LimitError" and re.search("took longer than 2 s|gave no sign|ran", end.message), end
         assert time.monotonic() - began < 15
 
 
 def test_a_switch_of_twenty_thousand_branches(strict):
-    branches = [lambda x: x] * 20_000
+    branches = [lambda x, k=k: x * k for k in range(20_000)]
     with beside(strict), Raw(strict.url) as raw:
         sent(raw, lambda i, x: lax.switch(i, branches, x), shaped((), "int32"), F32)
-        end = outcome(raw, 30)
+        end = outcome(raw, 120)
         assert end.error == "LimitError", end
 
 
@@ -211,11 +211,11 @@ def test_calls_that_double(strict):
 
     with beside(strict), Raw(strict.url) as raw:
         sent(raw, level(14), F32)
-        end = outcome(raw, 30)
+        end = outcome(raw, 120)
         assert "a program of 163835 equations exceeds the limit of 100000" in end.message, end
     with beside(strict), Raw(strict.url) as raw:
         sent(raw, level(13), F32)  # as many as are allowed: it takes its time, and its memory
-        end = outcome(raw, 30)
+        end = outcome(raw, 120)
         assert end.error == "LimitError", end
 
 
@@ -265,7 +265,7 @@ def test_a_worker_that_dies(strict, number):
         began = time.monotonic()
         with pytest.raises(weft.errors.BackendError, match=said):
             np.asarray(x)
-        assert time.monotonic() - began < 10  # not the time of grace
+        assert time.monotonic() - began < 30  # not the time of grace
 
 
 def test_a_client_that_is_killed_gives_its_memory_back(strict):
@@ -295,11 +295,11 @@ def test_a_host_that_is_killed(tmp_path):
         session.ping()
         pid = process(host, "left")
         host.process.kill()
-        assert ends(pid, 10)
+        assert ends(pid, 60)
         began = time.monotonic()
         with pytest.raises(errors.ConnectionLost, match="the host has ended"):
             np.asarray(x + 1)
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 30
         host.process.poll = lambda: None
 
 
@@ -394,4 +394,4 @@ def test_a_stop_of_all_processes_tells_the_clients():
             for _ in range(200):
                 session.ping()
                 time.sleep(0.02)
-        assert process.wait(10) == 0 and process.stderr.read() == ""
+        assert process.wait(60) == 0 and process.stderr.read() == ""

@@ -59,7 +59,7 @@ class Hosts:
         for process in self.processes:
             process.terminate()
         for process in self.processes:
-            process.wait(20)
+            process.wait(60)
             process.stdout.close()
 
 

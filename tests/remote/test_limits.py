@@ -288,7 +288,7 @@ def test_where_the_token_comes_from_and_how_a_host_ends(env, stop):
             session.ping()
     finally:
         host.send_signal(stop)
-        assert host.wait(20) == 0
+        assert host.wait(60) == 0
         assert not host.stdout.read()  # a token that was given is not shown
         host.stdout.close()
 

@@ -323,7 +323,7 @@ def test_a_host_that_dies_in_a_measured_call(tmp_path):
         offloading.line_to(session.devices()[0]).measured = FAST
         clocked(f, X, here=1.0, there=None)
         mine.process.kill()
-        mine.process.wait(20)
+        mine.process.wait(60)
         with pytest.warns(RuntimeWarning, match="scale is computed here"):
             assert np.asarray(f(X)).tolist() == [0, 2, 4, 6]
 

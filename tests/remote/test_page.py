@@ -295,7 +295,7 @@ def test_a_host_that_is_killed_is_noticed_soon(page, tmp_path, monkeypatch):
         session = opened(page, mine.url)
         x = weft.device_put(np.float32(1), session.devices()[0]) + 1
         mine.process.kill()
-        mine.process.wait(20)
+        mine.process.wait(60)
         with pytest.raises(errors.ConnectionLost, match="nothing answers there any more") as caught:
             float(x)
         assert all(part in str(caught.value) for part in ("Start the host", "arrays are gone", mine.url))

@@ -236,7 +236,7 @@ def test_what_is_cancelled_before_it_begins_fails_and_the_rest_is_done():
         performer = session.performer
         performer._is_short = lambda message: False  # its thread performs all
         begin, going_on = threading.Event(), performer.begin
-        performer.begin = lambda: (begin.wait(20), going_on())[1]
+        performer.begin = lambda: (begin.wait(60), going_on())[1]
         ping, fetch, wait = raw.send(p.Ping), raw.send(p.Fetch, 1), raw.send(p.Wait, 1)
         put = raw.send(p.Put, 2, F32, 0, ONES)
         raw.frame(p.encode(p.Cancel(put), p.Beat()))
@@ -256,7 +256,7 @@ def test_arrays_are_read_for_one_reply_after_another(monkeypatch):
     def read(array):
         begun.append(array.shape)
         threads.add(threading.get_ident())
-        assert go.wait(20)
+        assert go.wait(60)
         return host_bytes(array)
 
     monkeypatch.setattr(host_performer, "host_bytes", read)

@@ -163,7 +163,7 @@ def test_clients_in_javascript_come_back_to_their_hosts(pair, tmp_path):
             process.stdin.write("\n")
             process.stdin.flush()
             assert json.loads(process.stdout.readline()) == [4, 8, 12, 16]
-            assert process.wait(20) == 0
+            assert process.wait(60) == 0
     assert all(len(events(host, "session-resumes")) >= b + 2 for host, b in zip(hosts, before))
 
 
@@ -247,14 +247,14 @@ def test_a_host_that_is_killed(tmp_path):
         sessions = {host_of(s): s for s in [balanced.connect(), balanced.connect()]}
         assert set(sessions) == set(NAMES)
         hosts[0].process.send_signal(signal.SIGKILL)
-        hosts[0].process.wait(20)
+        hosts[0].process.wait(60)
         began = time.monotonic()
         for k in range(10):
             assert balanced.ask(k)[0] == 200
         with pytest.raises(ConnectionLost, match="nothing answers there any more"):
             while True:
                 sessions["host-1"].ping()
-        assert time.monotonic() - began < 8
+        assert time.monotonic() - began < 40
         sessions["host-2"].ping()
         for _ in range(3):
             with balanced.connect() as session:
@@ -278,7 +278,7 @@ def test_a_host_that_drains(tmp_path):
         cut.cut()
         assert float((x + 1).sum()) == 6 and sessions["host-1"].stats.connections > 1
         sessions["host-1"].close()
-        assert hosts[0].process.wait(20) == 0, "its last session has ended"
+        assert hosts[0].process.wait(60) == 0, "its last session has ended"
         sessions["host-2"].close()
 
 

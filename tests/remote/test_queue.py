@@ -162,7 +162,7 @@ def test_those_who_wait_are_asked_and_answered(host):
         assert place(second) == (1, 1)
         second.frame(p.encode(p.Beat()))
         assert second.receive() == p.Beat()
-        assert second.socket.ping().wait(10)
+        assert second.socket.ping().wait(60)
         leaves(first)
         assert serves(second)
         leaves(second)
@@ -303,7 +303,7 @@ def test_a_host_that_stops_says_so_to_those_who_wait(tmp_path):
         assert isinstance(failure, LimitError) and "about to stop" in str(failure)
         session.ping()
         session.close()
-        assert host.process.wait(20) == 0
+        assert host.process.wait(60) == 0
 
 
 def test_thousands_wait_in_little_memory(tmp_path):
@@ -328,7 +328,7 @@ def test_thousands_wait_in_little_memory(tmp_path):
             leaves(first)
             while b"\x02\x10" not in data:  # a Welcome, whose id has 16 letters
                 data += lines[1].recv(1 << 16)
-            assert time.monotonic() - began < 10
+            assert time.monotonic() - began < 40
             for line in lines:
                 line.close()
             assert becomes(lambda: waiting(host) == 0)

@@ -182,7 +182,7 @@ def test_a_host_that_stops_says_so(tmp_path):
         x = weft.device_put(np.float32(1), session.devices()[0]) + 1
         session.ping()
         host.process.terminate()
-        host.process.wait(20)
+        host.process.wait(60)
         with pytest.raises(errors.ConnectionLost, match="shutting down"):
             float(x)
         host.process.poll = lambda: None  # it was meant to end
