@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import weakref
 from collections import deque
@@ -95,7 +96,7 @@ class Notes:
         self.is_open = False  # the inspector, which wants to know of each call
         self.began = self.ended = 0.0
         self._leaving: dict[Record, Watched] = {}  # those that `let_go` has yet to release
-        self._left = 0.0  # when it last did
+        self._left = -math.inf  # when it last did
         self.calls: deque[tuple[Record, float, float]] = deque(maxlen=MOST_EVENTS)
         # (lane, name, begin, end, detail)
         self.spans: deque[tuple[str, str, float, float, str]] = deque(maxlen=MOST_EVENTS)
