@@ -2,13 +2,16 @@
 // table in Markdown.
 //
 //   node bench/browser/peers.mjs [--only matmul_512,…] [--threads 1] [--seconds 20] [--site FOLDER]
-//     [--peers jax-js,tfjs,ort] [--no-native] [--json FILE]
+//     [--peers jax-js,tfjs,ort] [--webgpu] [--no-native] [--json FILE]
 //
 // weft is used as in the playground: `weft.jit` functions called from Python in the site's worker. The site is built
 // with `make web` unless --site names one; the peers (bench/browser/peers/package.json) are installed on first use.
 // Beside the peers stand NumPy and weft on XLA on this machine, one thread, for orientation. A figure is the least mean
 // of a call in rounds of at least 10 ms for each peer in turn, for some seconds: what else the host does only adds
 // time.
+//
+// --webgpu: everyone on WebGPU, on the adapter that Chromium finds, which is software where there is no GPU; without
+// onnxruntime-web, whose operators are chosen for Wasm here, and without what is exported to run on Wasm.
 import { spawnSync } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
@@ -16,7 +19,7 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { chromium } from "@playwright/test";
 import { build } from "esbuild";
-import { FLAGS } from "../../e2e/launch.mjs";
+import { FLAGS, WEBGPU } from "../../e2e/launch.mjs";
 import { findBrowser } from "../../tools/find-browser.mjs";
 import { close, serve } from "../../tools/web/serve.mjs";
 import { PEERS, chosen, problems, table } from "./peers/table.mjs";
@@ -30,7 +33,8 @@ const { values: options } = parseArgs({
     threads: { type: "string", default: "1" },
     seconds: { type: "string", default: "20" },
     site: { type: "string" },
-    peers: { type: "string", default: PEERS.join(",") },
+    peers: { type: "string" },
+    webgpu: { type: "boolean", default: false },
     native: { type: "boolean", default: true },
     json: { type: "string" },
   },
@@ -61,24 +65,14 @@ function installPeers() {
 }
 
 /**
- * What the playground's worker is told when it boots, read off the site's files.
+ * What the playground's worker is told when it boots.
  * @param {string} site
+ * @returns {import("../../web/src/kernel/protocol.js").SiteData}
  */
 function siteConfig(site) {
-  /** @type {(folder: string, pattern: RegExp) => string} */
-  const found = (folder, pattern) => {
-    const name = fs.readdirSync(path.join(site, folder)).find((entry) => pattern.test(entry));
-    if (!name) throw new Error(`${path.join(site, folder)} holds no ${pattern}; build the site with \`make web\``);
-    return `${folder}/${name}`;
-  };
-  const lockFile = found("packages", /^pyodide-lock-.*\.json$/);
-  return {
-    worker: found("assets", /^worker-.*\.js$/),
-    indexURL: `${found("pyodide", /^[0-9a-f]+$/)}/`,
-    stdLibURL: found("pyodide", /^python_stdlib-.*\.zip$/),
-    lockFile,
-    packages: Object.keys(JSON.parse(fs.readFileSync(path.join(site, lockFile), "utf8")).packages),
-  };
+  const file = path.join(site, "site.json");
+  if (!fs.existsSync(file)) throw new Error(`there is no ${file}; build the site with \`make web\``);
+  return JSON.parse(fs.readFileSync(file, "utf8"));
 }
 
 /**
@@ -121,20 +115,24 @@ async function bundle(folder, names) {
  * {name: {times, problems}} of everything that runs in the page.
  * @param {string} folder
  * @param {string[]} names
- * @param {{ peers: string[], threads: number, seconds: number, site: string }} settings
+ * @param {{ peers: string[], threads: number, seconds: number, backend: import("./peers/worker.mjs").Backend,
+ *   site: string }} settings
  */
-async function measurePage(folder, names, { peers, threads, seconds, site }) {
+async function measurePage(folder, names, { peers, threads, seconds, backend, site }) {
   /** @type {Record<string, import("./peers/page.mjs").Manifest>} */
   const manifest = JSON.parse(fs.readFileSync(path.join(folder, "data/manifest.json"), "utf8"));
   const { server, url } = await serve(folder);
-  const browser = await chromium.launch({ executablePath: await findBrowser(), args: FLAGS });
+  const browser = await chromium.launch({
+    executablePath: await findBrowser(),
+    args: backend === "webgpu" ? [...FLAGS, WEBGPU] : FLAGS,
+  });
   try {
     const page = await browser.newPage();
     page.on("pageerror", (error) => console.error(`page: ${error.message}`));
     await page.goto(url);
     /** @param {string} name */
     const source = (name) => fs.readFileSync(path.join(here, `${name}.py`), "utf8");
-    const { worker, ...config } = siteConfig(site);
+    const { worker, language, examples, gallery, ...config } = siteConfig(site);
     /** @param {string} name */
     const manifestOf = (name) => {
       const found = manifest[name];
@@ -155,7 +153,7 @@ async function measurePage(folder, names, { peers, threads, seconds, site }) {
     /** @type {Record<string, string>} */
     const failures = await page.evaluate(async ({ module, settings }) => (await import(module)).start(settings), {
       module,
-      settings: { urls, threads, weft },
+      settings: { urls, threads, backend, weft },
     });
     for (const [name, message] of Object.entries(failures)) console.error(`${name} does not start: ${message}`);
     /** @type {import("./peers/table.mjs").Results} */
@@ -188,8 +186,10 @@ const load = () =>
     .map((x) => x.toFixed(2))
     .join(" ");
 
-const names = chosen(options.only);
-const peers = options.peers.split(",").filter(Boolean);
+const backend = options.webgpu ? "webgpu" : "wasm";
+const names = chosen(options.only).filter((name) => !options.webgpu || name !== "exported");
+const everyone = options.webgpu ? PEERS.filter((name) => name !== "ort") : PEERS;
+const peers = options.peers?.split(",").filter(Boolean) ?? everyone;
 const [threads, seconds] = [Number(options.threads), Number(options.seconds)];
 if (![1, 2].includes(threads)) throw new Error(`--threads ${options.threads}: 1 or 2`);
 if (!(seconds > 0)) throw new Error(`--seconds ${options.seconds}: give a number above 0`);
@@ -204,7 +204,7 @@ try {
   command(python, [path.join(here, "reference.py"), "export", path.join(folder, "exported")]);
   await bundle(folder, peers);
   const before = load();
-  const { results, emptyMs, failures } = await measurePage(folder, names, { peers, threads, seconds, site });
+  const { results, emptyMs, failures } = await measurePage(folder, names, { peers, threads, seconds, backend, site });
   const after = load();
   if (options.native) {
     for (const [who, column] of Object.entries({ numpy: "numpy", weft: "xla" })) {
@@ -222,7 +222,9 @@ try {
   ];
   if (wrong.length) console.log(`\nProblems:\n${wrong.map((line) => `- ${line}`).join("\n")}`);
   if (emptyMs !== null) console.log(`\nAn empty call from Python of WebAssembly: ${(emptyMs * 1000).toFixed(2)} µs.`);
-  console.log(`Threads ${threads}, ${seconds} s for each workload. Load average ${before} before, ${after} after.`);
+  console.log(
+    `${backend}, threads ${threads}, ${seconds} s for each workload. Load average ${before} before, ${after} after.`,
+  );
   if (options.json)
     fs.writeFileSync(
       options.json,

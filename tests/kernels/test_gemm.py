@@ -34,11 +34,11 @@ SHAPES = [
 ]
 
 
-def product(m, n, k, *, ta=False, tb=False, batch=1, dtype="f32", epilogue=None, **options):
+def product(m, n, k, *, ta=False, tb=False, batch=1, dtype="f32", epilogue=None, routine=gemm, **options):
     x = Buffer("x", dtype, (batch, k, m) if ta else (batch, m, k), "input")
     y = Buffer("y", dtype, (batch, n, k) if tb else (batch, k, n), "input")
     bias, out = Buffer("bias", dtype, (n,), "input"), Buffer("out", dtype, (batch, m, n), "output")
-    routine = gemm(
+    made = routine(
         "matmul",
         m,
         n,
@@ -50,12 +50,14 @@ def product(m, n, k, *, ta=False, tb=False, batch=1, dtype="f32", epilogue=None,
         dtype=dtype,
         **options,
     )
-    return Program("matmul", [x, y, bias], [out], routine.temps, routine.kernels)
+    return Program("matmul", [x, y, bias], [out], made.temps, made.kernels)
 
 
 def check(m, n, k, *, ta=False, tb=False, batch=1, dtype="f32", features=("simd128",), seed=0, **options):
     rng = np.random.default_rng(seed)
-    program = product(m, n, k, ta=ta, tb=tb, batch=batch, dtype=dtype, features=frozenset(features), **options)
+    if "routine" not in options:
+        options["features"] = frozenset(features)
+    program = product(m, n, k, ta=ta, tb=tb, batch=batch, dtype=dtype, **options)
     if dtype[0] == "f":
         draw = lambda shape: rng.normal(size=shape).astype(NUMPY[dtype])  # noqa: E731
     else:

@@ -32,7 +32,7 @@ CASES = {
 }
 
 
-def product(group, rows, terms, n, *, dtype="f32", first=0, apart=-1, **options):
+def product(group, rows, terms, n, *, dtype="f32", first=0, apart=-1, routine=implicit_gemm.implicit_gemm, **options):
     """out = the product; what no row writes is 0. apart: the axis of rows whose index is apart from the others'."""
     extent = lambda axes: sum((n - 1) * s for n, s, *_ in axes)
     x = Buffer("x", dtype, (3 + extent([group]) + extent(rows) + extent(terms) + 1,), "input")
@@ -50,14 +50,14 @@ def product(group, rows, terms, n, *, dtype="f32", first=0, apart=-1, **options)
     )
     i = Var("i")
     clear = Kernel("clear", [For(i, out.size, [Store(out, i, Const(0, dtype))], "parallel")])
-    routine = implicit_gemm.implicit_gemm(
+    made = routine(
         "conv",
         p,
         lambda g, at, j, value: [Store(out, (g * results + at[0] + at[1]) * n + j, value)],
         dtype=dtype,
         **options,
     )
-    return Program("conv", [x, y], [out], routine.temps, [clear, *routine.kernels])
+    return Program("conv", [x, y], [out], made.temps, [clear, *made.kernels])
 
 
 def expected(program, x, y, group, rows, terms, first=0):
@@ -79,7 +79,9 @@ def expected(program, x, y, group, rows, terms, first=0):
 def check(case, run=run_wasm, first=0, dtype="f32", **options):
     group, rows, terms, n = CASES[case]
     features = options.pop("features", frozenset(("simd128",)))
-    program = product(group, rows, terms, n, first=first, dtype=dtype, features=frozenset(features), **options)
+    if "routine" not in options:
+        options["features"] = frozenset(features)
+    program = product(group, rows, terms, n, first=first, dtype=dtype, **options)
     rng = np.random.default_rng(len(case))
     x, y = ((rng.normal(size=b.shape) * 4).astype(NUMPY[dtype]) for b in program.inputs)
     got = run(program, x, y, **({"features": features} if run is run_wasm else {}))[0]

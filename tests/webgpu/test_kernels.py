@@ -8,6 +8,7 @@ import test_random_programs
 import test_scalar_math
 import test_schedule
 import test_sort
+import test_windows
 from kernel_harness import assert_same, random_array, run_interpreted
 from random_kernels import Kernels
 from weft_wasm.ir.nodes import (
@@ -25,7 +26,9 @@ from weft_wasm.ir.nodes import (
     Var,
     f32,
     i32,
+    maximum,
 )
+from weft_wasm.routines.register_tiles import tiled_product, tiled_windows
 from weft_wasm.routines.sort_parallel import sort_parallel
 from webgpu_harness import SUPPORTED, kernels, run_webgpu
 
@@ -144,6 +147,18 @@ def test_gemm_shapes(shape):
 @pytest.mark.parametrize("dtype", ["i32", "u8", "bool"])
 def test_gemm_dtypes(dtype):
     test_gemm.check(29, 35, 41, dtype=dtype, plain=True)
+
+
+@pytest.mark.parametrize("tile", [(4, 4), (5, 7), None], ids=str)
+@pytest.mark.parametrize("shape", [(5, 7, 9), (33, 17, 65), (97, 131, 77), (9, 300, 70), (4, 4, 5000)], ids=str)
+def test_gemm_in_registers(shape, tile):
+    epilogue = lambda bias, value: maximum(value + bias, 0.0)  # noqa: E731
+    test_gemm.check(*shape, routine=tiled_product, tile=tile, batch=2, epilogue=epilogue)
+
+
+@pytest.mark.parametrize("case", test_windows.CASES)
+def test_windows_in_registers(case):
+    test_windows.check(case, run_webgpu, routine=tiled_windows, tile=(3, 4))
 
 
 @pytest.mark.parametrize("shape", [(5, 7, 9), (33, 17, 65)], ids=str)

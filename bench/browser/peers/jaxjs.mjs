@@ -1,4 +1,4 @@
-// jax-js on its Wasm backend. With one thread it must not see SharedArrayBuffer, which makes it start a worker for each
+// jax-js on its Wasm or WebGPU backend. With one thread it must not see SharedArrayBuffer, which makes it start a worker for each
 // core.
 import { STEPS, at, serve, transposed } from "./worker.mjs";
 
@@ -150,12 +150,12 @@ function readback(inputs) {
 }
 
 serve({
-  async init(threads) {
+  async init(threads, backend) {
     if (threads === 1) Reflect.deleteProperty(globalThis, "SharedArrayBuffer");
     jax = await import("@jax-js/jax");
     np = jax.numpy;
-    await jax.init("wasm");
-    jax.defaultDevice("wasm");
+    await jax.init(backend);
+    jax.defaultDevice(backend);
   },
   workloads: {
     matmul_256: jitted(matmul),

@@ -4,4 +4,5 @@ declare module "@jax-js/jax";
 declare module "@tensorflow/tfjs-core";
 declare module "@tensorflow/tfjs-core/dist/register_all_gradients.js";
 declare module "@tensorflow/tfjs-backend-wasm";
+declare module "@tensorflow/tfjs-backend-webgpu";
 declare module "onnxruntime-web/wasm";

@@ -4,6 +4,7 @@ const ROUND_MS = 10; // short, because a host that others use too leaves a machi
 const MOST_CALLS = 20_000;
 const SURE_ROUNDS = 5;
 const FAR_BEHIND = 2; // times the best peer's time
+const PATIENCE_MS = 60_000; // with a peer that does not answer
 
 /**
  * @typedef {{ file: string, shape: number[] }} FileOf
@@ -27,6 +28,10 @@ class Peer {
   /** @type {Map<number, Waiting>} */
   pending = new Map();
   count = 0;
+  /** @type {object} */
+  settings = {};
+  /** @type {Promise<unknown>} of a worker that was started again */
+  ready = Promise.resolve();
 
   /**
    * @param {string} name
@@ -34,16 +39,35 @@ class Peer {
    */
   constructor(name, url) {
     this.name = name;
-    this.worker = new Worker(url, { type: "module", name });
-    this.worker.onmessage = ({ data: { id, value, error } }) => {
+    this.url = url;
+    this.worker = this.start();
+  }
+
+  start() {
+    const { name } = this;
+    const worker = new Worker(this.url, { type: "module", name });
+    worker.onmessage = ({ data: { id, value, error } }) => {
       const waiting = this.pending.get(id);
       this.pending.delete(id);
       if (error === undefined) waiting?.resolve(value);
       else waiting?.reject(new Error(error));
     };
-    this.worker.onerror = (event) => {
-      for (const { reject } of this.pending.values()) reject(new Error(event.message || `${name} did not start`));
-    };
+    worker.onerror = (event) => this.fail(event.message || `${name} did not start`);
+    return worker;
+  }
+
+  /** @param {string} message */
+  fail(message) {
+    for (const { reject } of this.pending.values()) reject(new Error(message));
+    this.pending.clear();
+  }
+
+  /** Ends a worker that does not answer, and starts another one. */
+  restart() {
+    this.worker.terminate();
+    this.fail(`no answer in ${PATIENCE_MS / 1000} s`);
+    this.worker = this.start();
+    this.ready = this.ask("init", this.settings).catch(() => {}); // then the next question fails
   }
 
   /**
@@ -52,22 +76,30 @@ class Peer {
    * @returns {Promise<any>}
    */
   ask(op, more = {}) {
+    /** @type {ReturnType<typeof setTimeout>} */
+    let timer;
     return new Promise((resolve, reject) => {
       this.pending.set(++this.count, { resolve, reject });
       this.worker.postMessage({ id: this.count, op, ...more });
-    });
+      timer = setTimeout(() => this.restart(), PATIENCE_MS);
+    }).finally(() => clearTimeout(timer));
   }
 
-  /** @param {number} threads */
-  async init(threads) {
-    this.workloads = new Set(await this.ask("init", { threads }));
+  /**
+   * @param {number} threads
+   * @param {import("./worker.mjs").Backend} backend
+   */
+  async init(threads, backend) {
+    this.settings = { threads, backend };
+    this.workloads = new Set(await this.ask("init", this.settings));
   }
   /**
    * @param {string} name
    * @param {FileOf[]} inputs
    * @returns {Promise<Float32Array[]>}
    */
-  prepare(name, inputs) {
+  async prepare(name, inputs) {
+    await this.ready;
     return this.ask("prepare", { name, inputs: inputs.map(({ file, shape }) => ({ file: `data/${file}`, shape })) });
   }
   /**
@@ -100,16 +132,20 @@ class Weft {
   /**
    * @param {Playground} playground
    * @param {number} threads
+   * @param {import("./worker.mjs").Backend} backend
    */
-  constructor({ site, worker, base, modules, assets }, threads) {
+  constructor({ site, worker, base, modules, assets }, threads, backend) {
     this.modules = modules;
+    this.backend = backend;
     this.worker = new Worker(new URL(worker, base), { type: "module", name: "weft-python" });
     this.booted = new Promise((resolve, reject) => {
       this.booting = { resolve, reject };
     });
     this.worker.onmessage = ({ data }) => this.heard(data);
     this.worker.onerror = (event) => this.booting?.reject(new Error(event.message));
-    this.worker.postMessage({ type: "boot", site: { ...site, assets }, base, signals: null, threads });
+    /** @type {import("../../../web/src/kernel/protocol.js").BootMessage} */
+    const boot = { type: "boot", site: { ...site, assets }, base, signals: null, threads };
+    this.worker.postMessage(boot);
   }
 
   /** @param {FromWorker | { type: "bench", value: unknown }} data */
@@ -136,9 +172,19 @@ class Weft {
     return new Promise((resolve, reject) => {
       this.running = { resolve, reject };
       this.value = undefined;
-      const options = { backend: "wasm", url: "", token: "", x64: false };
-      const request = { filename: "program.py", source, fresh: false, results: "text", options };
-      this.worker.postMessage({ type: "execute", run: ++this.runs, ...request });
+      const options = { backend: this.backend, url: "", token: "", x64: false };
+      /** @type {import("../../../web/src/kernel/protocol.js").ExecuteMessage} */
+      const message = {
+        type: "execute",
+        run: ++this.runs,
+        filename: "program.py",
+        source,
+        fresh: false,
+        session: "",
+        results: "text",
+        options,
+      };
+      this.worker.postMessage(message);
     });
   }
 
@@ -217,15 +263,16 @@ const messageOf = (error) => (error instanceof Error ? error.message : String(er
 
 /**
  * Starts the workers; resolves to what could not start, {peer: message}.
- * @param {{ urls: Record<string, string>, threads: number, weft: Playground | null }} settings
+ * @param {{ urls: Record<string, string>, threads: number, backend: import("./worker.mjs").Backend,
+ *   weft: Playground | null }} settings
  */
-export async function start({ urls, threads, weft }) {
-  const ours = weft ? [new Weft(weft, threads), new Peer("weft", weft.exported)] : [];
+export async function start({ urls, threads, backend, weft }) {
+  const ours = weft ? [new Weft(weft, threads, backend), new Peer("weft", weft.exported)] : [];
   const all = [...Object.entries(urls).map(([name, url]) => new Peer(name, url)), ...ours];
   /** @type {Record<string, string>} */
   const failures = {};
   for (const peer of all) {
-    await peer.init(threads).catch((error) => (failures[peer.name] = messageOf(error)));
+    await peer.init(threads, backend).catch((error) => (failures[peer.name] = messageOf(error)));
   }
   peers = all.filter(({ name }) => !(name in failures));
   return failures;

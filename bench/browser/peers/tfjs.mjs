@@ -1,6 +1,7 @@
-// TensorFlow.js on its Wasm backend: eager and synchronous, so a call that has returned has computed.
+// TensorFlow.js: eager. On its Wasm backend a call that has returned has computed; on WebGPU the queue tells.
 import * as tf from "@tensorflow/tfjs-core";
 import { setThreadsCount, setWasmPaths } from "@tensorflow/tfjs-backend-wasm";
+import "@tensorflow/tfjs-backend-webgpu";
 import "@tensorflow/tfjs-core/dist/register_all_gradients.js";
 import { STEPS, at, serve } from "./worker.mjs";
 
@@ -12,8 +13,16 @@ import { STEPS, at, serve } from "./worker.mjs";
 
 /** @type {(out: any) => void} */
 const free = (out) => tf.dispose(out);
-/** @type {(out: any) => Float32Array[]} */
-const read = (out) => (Array.isArray(out) ? out : [out]).map((x) => x.dataSync());
+/** @type {(out: any) => Promise<Float32Array[]>} */
+const read = (out) => Promise.all((Array.isArray(out) ? out : [out]).map((x) => x.data()));
+/** @type {() => Promise<void> | undefined} */
+const wait = () => {
+  if (tf.getBackend() !== "webgpu") return undefined;
+  const backend = tf.backend();
+  backend.endComputePassEncoder();
+  if (backend.commandEncoder) backend.submitQueue();
+  return backend.queue.onSubmittedWorkDone();
+};
 
 /**
  * A workload that computes f of resident inputs.
@@ -21,7 +30,7 @@ const read = (out) => (Array.isArray(out) ? out : [out]).map((x) => x.dataSync()
  */
 const eager = (f) => (inputs) => {
   const tensors = inputs.map(({ data, shape }) => tf.tensor(data, shape));
-  return { call: () => tf.tidy(() => f(...tensors)), free, read, forget: () => free(tensors) };
+  return { call: () => tf.tidy(() => f(...tensors)), wait, free, read, forget: () => free(tensors) };
 };
 
 /** @type {Program} */
@@ -72,9 +81,9 @@ const successor = (x) => tf.add(x, 1);
 function readback(inputs) {
   const { data, shape } = at(inputs, 0);
   const x = tf.tensor(data, shape);
-  const call = () => {
+  const call = async () => {
     const y = successor(x);
-    const values = y.dataSync();
+    const values = tf.getBackend() === "webgpu" ? await y.data() : y.dataSync();
     y.dispose();
     return values;
   };
@@ -86,11 +95,11 @@ const chain = eager((x) => tf.add(tf.add(tf.mul(tf.tanh(x), 0.5), tf.mul(tf.sin(
 const conv = eager((x, w) => tf.conv2d(x, w, 1, "same"));
 
 serve({
-  async init(threads) {
+  async init(threads, backend) {
     tf.env().set("WASM_HAS_MULTITHREAD_SUPPORT", threads > 1);
     setWasmPaths(new URL("tfjs/", self.location.href).href);
     if (threads > 1) setThreadsCount(threads);
-    await tf.setBackend("wasm");
+    await tf.setBackend(backend);
     await tf.ready();
   },
   workloads: {

@@ -1,6 +1,6 @@
 // What every peer's worker does: inputs in, results out, calls timed.
 //
-// A peer is {init(threads), workloads}, and a workload a function from inputs, [{data: Float32Array, shape}], to
+// A peer is {init(threads, backend), workloads}, and a workload a function from inputs, [{data: Float32Array, shape}], to
 //   call()     one call: its output, or a promise of it
 //   wait(out)  resolves when the output is computed; left out where call() has computed it
 //   read(out)  the output as [Float32Array]
@@ -9,6 +9,7 @@
 
 /**
  * @typedef {{ data: Float32Array, shape: number[] }} Input
+ * @typedef {"wasm" | "webgpu"} Backend
  * @typedef {object} Prepared
  * @property {() => any} call
  * @property {(out: any) => unknown} [wait]
@@ -16,7 +17,7 @@
  * @property {(out: any) => void} [free]
  * @property {() => void} [forget]
  * @typedef {(inputs: Input[]) => Prepared | Promise<Prepared>} Workload
- * @typedef {{ init(threads: number): Promise<void>, workloads: Record<string, Workload> }} PeerSide
+ * @typedef {{ init(threads: number, backend: Backend): Promise<void>, workloads: Record<string, Workload> }} PeerSide
  * @typedef {(...arrays: any[]) => any} Program what a peer's library computes; its types are not known here
  */
 
@@ -53,8 +54,8 @@ export function serve(peer) {
   };
   /** @type {Record<string, (message: any) => Promise<unknown>>} */
   const answers = {
-    async init({ threads }) {
-      await peer.init(threads);
+    async init({ threads, backend }) {
+      await peer.init(threads, backend);
       return Object.keys(peer.workloads);
     },
     async prepare({ name, inputs }) {

@@ -30,6 +30,7 @@ from weft_wasm.ir.nodes import (
     Stmt,
     Store,
     Switch,
+    Var,
     While,
 )
 from weft_wasm.ir.traversal import touched
@@ -43,6 +44,7 @@ DEFAULT_LIMITS = {
     "maxComputeWorkgroupsPerDimension": 65535,
 }
 GROUP = 64  # invocations of a workgroup
+WASTE = 1.25  # a row of the grid may have so many times the invocations that it needs
 STRIDE = 1 << 14  # invocations that share a loop whose extent only the device knows
 ALIGN = 64
 
@@ -348,9 +350,27 @@ class _Module:
             groups = self.grid(shader, d, d.size, "group", 1)
             shader.block(d.prologue)
             return width, workgroup_reductions.emit(shader, d, width), groups
-        groups = self.grid(shader, d, -(-d.size // GROUP), "id", GROUP)
+        groups = self.rows(shader, d) or self.grid(shader, d, -(-d.size // GROUP), "id", GROUP)
         shader.block([*d.prologue, *d.body])
         return GROUP if d.loops else 1, [], groups
+
+    def rows(self, shader: Shader, d: Dispatch) -> list[int] | None:
+        """The grid as rows of workgroups, where its inner loops fill them: the variables of the outer loops are the
+        same in a whole workgroup then, and what depends on them alone is computed and loaded once.
+        """
+        width = self.limits["maxComputeWorkgroupsPerDimension"]
+        inner = 1
+        for k in reversed(range(1, len(d.loops))):
+            inner *= d.loops[k][1]
+            columns, lines = -(-inner // GROUP), d.size // inner
+            if inner >= GROUP and columns * GROUP <= inner * WASTE and columns <= width and lines <= width:
+                shader.line("let point = id.x;")
+                if inner % GROUP:
+                    shader.line(f"if (point >= {inner}u) {{ return; }}")
+                self.variables(shader, d.loops[k:], "point")
+                self.variables(shader, d.loops[:k], "group.y")
+                return [columns, lines, 1]
+        return None
 
     def grid(self, shader: Shader, d: Dispatch, groups: int, counted: str, size: int) -> list[int]:
         """The point of the grid and its loop variables; points are numbered by `counted`, of which a workgroup has
@@ -366,14 +386,18 @@ class _Module:
         )
         if groups * size > d.size or lines * columns > groups:
             shader.line(f"if (point >= {d.size}u) {{ return; }}")
+        self.variables(shader, d.loops, "point")
+        return [columns, lines, 1]
+
+    def variables(self, shader: Shader, loops: Sequence[tuple[Var, int]], point: str) -> None:
+        """The variables of a nest of loops at a point of it."""
         inner = 1
-        for k, (var, extent) in reversed(list(enumerate(d.loops))):
-            part = "point" if inner == 1 else f"(point / {inner}u)"
+        for k, (var, extent) in reversed(list(enumerate(loops))):
+            part = point if inner == 1 else f"({point} / {inner}u)"
             part = f"{part} % {extent}u" if k else part
             name = shader.env[var] = shader.fresh(var.name)
             shader.line(f"let {name} = i32({part});")
             inner *= extent
-        return [columns, lines, 1]
 
 
 def fixed(index: Expr | int) -> int:

@@ -23,8 +23,11 @@ VERY_LONG = 8192  # unless a sum is so long that blocks are wanted for its round
 
 def threads(d: Dispatch) -> int:
     """How many invocations share a point; 0 where the body does not allow it or it does not pay."""
-    terms = max((trips(s) for s in d.body if type(s) is For and s.kind == "reduce"), default=0)
-    if terms < LONG or (d.size > FEW and terms < VERY_LONG) or not all(_fits(s) for s in d.body):
+    loops = [s for s in d.body if type(s) is For and s.kind == "reduce"]
+    terms = max((trips(s) for s in loops), default=0)
+    # each accumulator is combined by itself
+    most = max((len(reductions(s)) for s in loops), default=0)
+    if terms < LONG * max(most, 1) or (d.size > FEW and terms < VERY_LONG) or not all(_fits(s) for s in d.body):
         return 0
     return 64 if terms < 16 * LONG else 256
 

@@ -25,6 +25,7 @@ from weft_wasm.lower.loop_nests import GraphLowering, Reader, opaque
 from weft_wasm.lower.graph import Builder, Node, Value
 from weft_wasm.lower.types import array_type, storage_dtype
 from weft_wasm.routines.implicit_gemm import Product, implicit_gemm
+from weft_wasm.routines.register_tiles import tiled_windows
 
 graph.known.add("convolution")
 MOST_PHASES = 16  # the gaps of operands that have more are filled
@@ -167,14 +168,11 @@ def emit_convolution(body: GraphLowering, group: fuse.Group) -> list[Stmt]:
 
         begin = i32(start) if place.offset is None else place.offset + start
         product = Product(place.buffer, begin, groups, rows, terms, n, weight, indices)
-        routine = implicit_gemm(
-            module.name("conv_"),
-            product,
-            store,
-            dtype=kind,
-            features=module.features,
-            plain=module.plain or kind not in TILED,
-        )
+        name = module.name("conv_")
+        if module.plain:
+            routine = tiled_windows(name, product, store, dtype=kind)
+        else:
+            routine = implicit_gemm(name, product, store, dtype=kind, features=module.features, plain=kind not in TILED)
         module.temps += routine.temps
         kernels += routine.kernels
     return kernels

@@ -15,6 +15,7 @@ from weft_wasm.lower.loop_nests import GraphLowering, Reader, opaque
 from weft_wasm.lower.graph import Node, Value
 from weft_wasm.lower.types import scalar_dtype, rounded_to_storage
 from weft_wasm.routines.gemm import gemm
+from weft_wasm.routines.register_tiles import tiled_product
 
 graph.known.add("dot_general")
 # types in which products by tiles are summed; booleans take longer that way
@@ -97,6 +98,8 @@ def emit_dot(body: GraphLowering, group: fuse.Group) -> list[Stmt]:
         return results(body, group, blocks((batch, b), (m, i), (n, j)), value)
 
     name = body.module.name("dot_")
+    if body.module.plain:
+        return list(tiled_product(name, m, n, k, a, b, sink, batch=batch, dtype=kind).kernels)
     routine = gemm(
         name,
         m,
@@ -108,7 +111,7 @@ def emit_dot(body: GraphLowering, group: fuse.Group) -> list[Stmt]:
         batch=batch,
         dtype=kind,
         features=body.module.features,
-        plain=body.module.plain or kind not in TILED or m * n * k <= SMALL,
+        plain=kind not in TILED or m * n * k <= SMALL,
     )
     body.module.temps += routine.temps
     return list(routine.kernels)

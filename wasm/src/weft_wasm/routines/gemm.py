@@ -115,7 +115,7 @@ def gemm(
     """
     tile = tile or default_tile(dtype, frozenset(features))
     if plain or k == 0 or m < 4 or n < 4 or k < 4 or m * n * k < SMALL:
-        return Routine([Kernel(name, [_plain_nest(m, n, k, a, b, store, batch, dtype)])], [])
+        return Routine([Kernel(name, [plain_nest(m, n, k, a, b, store, batch, dtype)])], [])
     # few columns: as rows, they fill their panels
     if batch == 1 and k >= DEEP and n * _ceil_div(m, tile.nr) < 0.8 * m * _ceil_div(n, tile.nr):
         flip = lambda use: lambda z, i, j, *value: use(z, j, i, *value)  # noqa: E731
@@ -132,7 +132,7 @@ def accumulate(acc: Local, x: Expr, y: Expr) -> Assign:
     return Assign(acc, Binary("add", acc, Binary("mul", x, y)))
 
 
-def _plain_nest(m: int, n: int, k: int, a: Element, b: Element, store: Sink, batch: int, dtype: str) -> For:
+def plain_nest(m: int, n: int, k: int, a: Element, b: Element, store: Sink, batch: int, dtype: str) -> For:
     bi, i, j, kk = Var("b"), Var("i"), Var("j"), Var("k")
     acc = Local("acc", dtype)
     body: list[Stmt] = [
@@ -254,7 +254,7 @@ class _Packed:
         body = _shared(self.bi, self.batch, way(), int(self.by_batch))
         if not self.by_batch:
             return Routine([Kernel(self.name, [body])], self.temps)
-        plain = _plain_nest(self.m, self.n, self.k, self.a, self.b, self.store, self.batch, self.dtype)
+        plain = plain_nest(self.m, self.n, self.k, self.a, self.b, self.store, self.batch, self.dtype)
         if self.blocks > 1:
             plain = replace(plain, body=[For(self.ib, self.blocks, plain.body, "parallel")])
         return Routine([Kernel(self.name, [body], plain=[plain], depth=2 if self.blocks > 1 else 1)], self.temps)

@@ -155,11 +155,11 @@ def implicit_gemm(
     return _tiled(name, p, store, dtype, default_tile(dtype, features))
 
 
-def _loops(extents: Sequence[int | Expr], names: str) -> list[tuple[Var, int | Expr]]:
+def loops_of(extents: Sequence[int | Expr], names: str) -> list[tuple[Var, int | Expr]]:
     return [(Var(names[min(d, len(names) - 1)]), n) for d, n in enumerate(extents)]
 
 
-def _wrap(loops: Sequence[tuple[Var, int | Expr]], body: list[Stmt], kind: str = "sequential") -> list[Stmt]:
+def wrap(loops: Sequence[tuple[Var, int | Expr]], body: list[Stmt], kind: str = "sequential") -> list[Stmt]:
     for var, n in reversed(loops):
         body = [For(var, n, body, kind)]
     return body
@@ -167,17 +167,17 @@ def _wrap(loops: Sequence[tuple[Var, int | Expr]], body: list[Stmt], kind: str =
 
 def _plain_nest(p: Product, store: Sink, dtype: str) -> list[Stmt]:
     """Rows and groups as they lie in x; columns beside groups, as they are in results."""
-    rows, terms = _loops([n for n, _ in p.rows], "uvw"), _loops([n for n, _ in p.terms], "rst")
+    rows, terms = loops_of([n for n, _ in p.rows], "uvw"), loops_of([n for n, _ in p.terms], "rst")
     g, j, acc = Var("g"), Var("j"), Local("acc", dtype)
     r, t = [v for v, _ in rows], [v for v, _ in terms]
     place = linear_index([g, *r, *t], [s for _, s in (p.group, *p.rows, *p.terms)])
     body: list[Stmt] = [
         Declare(acc, Const(0, dtype)),
-        *_wrap(terms, [accumulate(acc, Load(p.x, p.start + place), p.b(g, t, j))], "reduce"),
+        *wrap(terms, [accumulate(acc, Load(p.x, p.start + place), p.b(g, t, j))], "reduce"),
         *store(g, [linear_index(r, strides, first) for first, strides in p.results], j, acc),
     ]
     loops = [*zip(rows, [s for _, s in p.rows]), ((g, p.group[0]), p.group[1]), ((j, p.n), p.group[1])]
-    return _wrap([loop for loop, _ in sorted(loops, key=lambda x: -x[1])], body, "parallel")
+    return wrap([loop for loop, _ in sorted(loops, key=lambda x: -x[1])], body, "parallel")
 
 
 def _tiled(name: str, p: Product, store: Sink, dtype: str, t: Tile) -> Routine:
@@ -201,7 +201,7 @@ def _tiled(name: str, p: Product, store: Sink, dtype: str, t: Tile) -> Routine:
     temps = [table, panel] + ([partial] if slices.count > 1 else []) + ([edge] if m % mr or n % nr else [])
 
     g, ib, jp, ip, rows = Var("g"), Var("ib"), Var("jp"), Var("ip"), Var("rows")
-    outer = _loops([e for e, _ in slices.outer], "uvw")
+    outer = loops_of([e for e, _ in slices.outer], "uvw")
     at = [v for v, _ in outer]
     start = p.start + g * p.group[1] + linear_index(at, [s for _, s in slices.outer])
     tile = _Tile(p, slices, t, lanes, table, panel, partial, edge, store, dtype)
@@ -226,7 +226,7 @@ def _tiled(name: str, p: Product, store: Sink, dtype: str, t: Tile) -> Routine:
         ),
         For(ib, row_blocks, block, "parallel", tasks=1) if by_rows else For(ib, row_blocks, block),
     ]
-    body = _wrap(outer, body)
+    body = wrap(outer, body)
     return Routine(
         [
             Kernel(
@@ -251,7 +251,7 @@ def _fill_table(p: Product, lines: Sequence[Index], table: Buffer) -> list[Stmt]
     """A row of the table for each index of rows; the index into x comes first. The entries that fill up the last panel
     repeat the last row.
     """
-    loops, r = _loops([n for n, _ in p.rows], "uvw"), Var("r")
+    loops, r = loops_of([n for n, _ in p.rows], "uvw"), Var("r")
     at, width = [v for v, _ in loops], table.shape[1]
     number = linear_index(at, row_major([n for n, _ in p.rows]))
     writes: list[Stmt] = [
@@ -260,7 +260,7 @@ def _fill_table(p: Product, lines: Sequence[Index], table: Buffer) -> list[Stmt]
     ]
     last = [first + sum((n - 1) * s for (n, _), s in zip(p.rows, strides)) for first, strides in lines]
     fills: list[Stmt] = [Store(table, r + (line * width + p.m), i32(value)) for line, value in enumerate(last)]
-    return [*_wrap(loops, writes, "parallel"), For(r, width - p.m, fills)]
+    return [*wrap(loops, writes, "parallel"), For(r, width - p.m, fills)]
 
 
 def _pack(
@@ -271,11 +271,11 @@ def _pack(
     steps = row_major([n for n, _ in slices.inner])
 
     def copy(column: Callable[[Expr], Expr], vector: int) -> list[Stmt]:
-        c, loops = Var("c"), _loops(slices.extents(at), "rst")
+        c, loops = Var("c"), loops_of(slices.extents(at), "rst")
         inside = [v for v, _ in loops]
         value = p.b(g, slices.indices(at, inside), column(q * nr + c))
         place = (q * slices.size + linear_index(inside, steps)) * nr + c
-        return _wrap(loops, [For(c, nr, [Store(panel, place, value)], "parallel", vector=vector)])
+        return wrap(loops, [For(c, nr, [Store(panel, place, value)], "parallel", vector=vector)])
 
     body = copy(lambda j: j, nr // lanes)
     if p.n % nr:
@@ -316,7 +316,7 @@ class _Tile:
         ragged = 1 if self.slices.rest else 0
         axes = _merged(self.slices.inner, ragged)
         extents = [*self.slices.extents(at)[:ragged], *(n for n, _ in axes[ragged:])]
-        loops = _loops(extents, "rst")
+        loops = loops_of(extents, "rst")
         inside = [v for v, _ in loops]
         offset = linear_index(inside, [s for _, s in axes])
         vector = Var("bv", self.dtype)
@@ -378,6 +378,6 @@ class _Tile:
         out: list[Stmt] = [For(jv, nr, [*body, *put], "parallel", vector=nr // self.lanes, outline=True)]
         if inside is not None:
             loops = [(r, minimum(i32(mr), sub(i32(m), row))), (c, minimum(i32(nr), sub(i32(n), column)))]
-            spill = _wrap(loops, self.store(g, self.indices(row + r), column + c, self.edge[r * nr + c]))
+            spill = wrap(loops, self.store(g, self.indices(row + r), column + c, self.edge[r * nr + c]))
             out.append(If(inside, [], [If(last, spill)] if self.slices.count > 1 else spill))
         return out
