@@ -68,6 +68,8 @@ TYPES = {
     "f32": "f32",
 }
 NARROW = {name: 8 * ITEMSIZE[name] for name in TYPES if ITEMSIZE[name] < 4 and name != "bool"}
+UNROLL = (8, 4, 2)  # iterations of a short loop that are written out
+SHORT = 4  # statements
 NESTING = 12  # deeper expressions are cut by a `let`: parsers of shaders recurse
 
 
@@ -317,7 +319,22 @@ class Shader:
         else:
             end = f"{s.extent}i"
         name = self.env[s.var] = self.fresh(s.var.name)
-        self.braces(f"for (var {name} = {start}; {name} < {end}; {name} += {step})", s.body)
+        copies = unrolled(s) if step == "1i" else 1
+        if copies == 1:
+            return self.braces(f"for (var {name} = {start}; {name} < {end}; {name} += {step})", s.body)
+        self.line(f"for (var {name} = {start}; {name} < {end}; {name} += {copies}i) {{")
+        self.depth += 1
+        for k in range(copies):
+            self.line("{")
+            self.depth += 1
+            if k:
+                self.env[s.var] = self.fresh(s.var.name)
+                self.line(f"let {self.env[s.var]} = {name} + {k}i;")
+            self.block(s.body)
+            self.depth -= 1
+            self.line("}")
+        self.depth -= 1
+        self.line("}")
 
     def loop_while(self, s: While) -> None:
         self.line("loop {")
@@ -340,6 +357,17 @@ class Shader:
             self.braces("default:" if k == len(s.branches) - 1 else f"case {k}i:", body)
         self.depth -= 1
         self.line("}")
+
+
+def unrolled(s: For) -> int:
+    """How many iterations are written out one after the other: of a short loop over terms, the steps of the loop take
+    as long as its body. Measured in Chromium; products by tiles are long, and slower so.
+    """
+    if s.kind != "reduce" or isinstance(s.extent, Expr) or len(s.body) > SHORT:
+        return 1
+    if not all(type(x) in (Let, Assign) for x in s.body):
+        return 1
+    return next((n for n in UNROLL if s.extent % n == 0), 1)
 
 
 def to_f32(x: float) -> float:
