@@ -2,8 +2,8 @@
 
 Operands are functions from indices to expressions, so transposes, strides, casts and fused producers cost nothing:
 packing evaluates them once per element. The packed-panel algorithm (GotoBLAS): panels of B [k][NR] and of A [k][MR] for
-a slice of k, and a micro kernel with MR × NR accumulators in registers. Small products, vectors, and targets that
-schedule by themselves get the plain nest.
+a slice of k, and a micro kernel with MR × NR accumulators in registers. Small products and vectors get the plain
+nest; targets that schedule by themselves have tiles of their own (register_tiles.py).
 """
 
 from __future__ import annotations
@@ -104,8 +104,7 @@ def gemm(
     """A product of `batch` matrices, accumulated in dtype (what a and b return).
 
     a(batch, i, k), b(batch, k, j): values as expressions of i32 indices. store(batch, i, j, value): statements that put
-    one result away; bias, activation and conversion go there. plain: the bare loop nest (WebGPU, or a schedule of one's
-    own).
+    one result away; bias, activation and conversion go there. plain: the bare loop nest.
 
     >>> x, y, out = (Buffer(s, "f32", (64, 64), r) for s, r in (("x", "input"), ("y", "input"), ("out", "output")))
     >>> routine = gemm("matmul", 64, 64, 64, lambda _, i, k: x[i * 64 + k], lambda _, k, j: y[k * 64 + j],

@@ -140,7 +140,7 @@ def implicit_gemm(
     """The product, accumulated in dtype (that of x). store(group, indices, column, value): statements that store one
     result.
 
-    plain: the bare loop nest (WebGPU). Sums of two neighbours:
+    plain: the bare loop nest. Sums of two neighbours:
 
     >>> x, y = Buffer("x", "f32", (9,), "input"), Buffer("y", "f32", (8,), "output")
     >>> product = Product(x, i32(0), (1, 0), [(8, 1)], [(2, 1)], 1, lambda g, t, j: Const(1.0, "f32"), [(0, [1])])
