@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import threading
 import weakref
@@ -396,6 +397,16 @@ class WasmtimeDevice:
         """Bytes in use by arrays and constants, their peak, and bytes that can still be allocated."""
         a = self.allocator
         return {"allocated": a.allocated - self._own, "peak": a.peak - self._own, "free": a.limit - FIRST - a.allocated}
+
+
+def _close_modules() -> None:
+    """Closes the modules that are left: their finalisers fail when the interpreter has taken wasmtime apart."""
+    modules = WasmtimeDevice._modules
+    while modules:
+        modules.popitem()[1].close()
+
+
+atexit.register(_close_modules)
 
 
 def _export(exports: Mapping[str, object], name: str, kind: type[_Export]) -> _Export:
