@@ -239,7 +239,7 @@ def test_the_ten_lines_of_the_documentation(tmp_path):
     page = (pathlib.Path(__file__).resolve().parents[2] / "docs/site/how-to/several-processes.md").read_text()
     program = page.partition("```python\n")[2].partition("```")[0]
     shown = [line.strip() for line in page.splitlines() if line.startswith("    [")]
-    path = several.written(tmp_path, program, "")
+    path = several.written(tmp_path, program, several.STDOUT)
     for i, (line,) in enumerate(several.succeeds(4, path, devices=1)):
         (told,) = [text for text in shown if text.startswith(f"[{i}]")]
         shape, _, mean = told[4:].rpartition(" ")
