@@ -20,6 +20,22 @@ const BELOW_100 = `
 const DOUBLE = `
   @group(0) @binding(0) var<storage, read_write> y: array<i32>;
   @compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3u) { y[id.x] = y[id.x] * 2; }`;
+// y += 1, if the flag says so
+const ADD_ONE_IF = `
+  @group(0) @binding(0) var<storage, read_write> y: array<i32>;
+  @group(0) @binding(1) var<storage, read> flag: array<u32>;
+  @compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3u) {
+    if (flag[0] == 0u) { return; }
+    y[id.x] += 1;
+  }`;
+// y *= 2, if the index says so
+const DOUBLE_IF = `
+  @group(0) @binding(0) var<storage, read_write> y: array<i32>;
+  @group(0) @binding(1) var<storage, read> index: array<i32>;
+  @compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3u) {
+    if (clamp(index[0], 0i, 1i) != 1i) { return; }
+    y[id.x] *= 2;
+  }`;
 
 const i32x4 = { dtype: "i32", shape: [4], bytes: 16 };
 const metadata = (inputs: number, outputs: number) => ({
@@ -109,6 +125,29 @@ const plans = {
     buffers: [input, output, { bytes: 4, role: "constant", index: 0, offset: 4 }],
     steps: [copyIn, { op: "dispatch", kernel: 0, bind: [2, 1], groups }],
   },
+  // count to 100, with few looks at the flag
+  gatedLoop: {
+    kernels: kernels(BELOW_100, ADD_ONE_IF),
+    buffers: [input, output, temp(4)],
+    steps: [
+      copyIn,
+      {
+        op: "while",
+        cond: [{ op: "dispatch", kernel: 0, bind: [1, 2], groups }],
+        flag: 2,
+        body: [{ op: "dispatch", kernel: 1, bind: [1, 2], groups }],
+        gated: true,
+      },
+    ],
+  },
+  gatedSwitch: {
+    kernels: kernels(DOUBLE_IF),
+    buffers: [input, output],
+    steps: [
+      copyIn,
+      { op: "switch", index: 0, branches: [[], [{ op: "dispatch", kernel: 0, bind: [1, 0], groups }]], gated: true },
+    ],
+  },
   invalid: { kernels: kernels("fn main( {"), buffers: [input, output], steps: [] },
 };
 
@@ -158,12 +197,16 @@ test("GpuDevice runs plans: kernels, loops, waits, constants", async ({ page, ru
         switch1: await run("switchStep", 1, 5, 6, 7),
         switch9: await run("switchStep", 9, 5, 6, 7),
         constants: await run("constants", 1, 2, 3, 4),
+        gatedSwitch0: await run("gatedSwitch", 0, 5, 6, 7),
+        gatedSwitch9: await run("gatedSwitch", 9, 5, 6, 7),
+        gatedLoop: await run("gatedLoop", -10, 1, 2, 4),
       };
+      const looks = submits.count;
       const error = await device.load(artifact("invalid")).then(
         () => "",
         (reason: Error) => reason.message,
       );
-      return { ...outcome, error, allocated: device.stats().allocated };
+      return { ...outcome, few: looks < 60, error, allocated: device.stats().allocated };
     },
     { url: `${runtime}runtime.js`, plans, meta: metadata(1, 1) },
   );
@@ -178,12 +221,19 @@ test("GpuDevice runs plans: kernels, loops, waits, constants", async ({ page, ru
     switch1: { value: [2, 10, 12, 14], ...waiting },
     switch9: { value: [36, 20, 24, 28], ...waiting },
     constants: { value: [1001, 1002, 1003, 1004], ...once },
+    gatedSwitch0: { value: [0, 5, 6, 7], ...once },
+    gatedSwitch9: { value: [18, 10, 12, 14], ...once },
+    gatedLoop: { value: [100, 111, 112, 114], ...waiting },
+    few: true,
     error: expect.stringContaining("is not valid WGSL"),
     allocated: 64, // the constant of the last program
   });
 });
 
-test("buffers: donated ones return to the pool, dead ones are refused", async ({ page, runtime }) => {
+test("buffers: donated ones return to the pool, and so do bind groups; dead ones are refused", async ({
+  page,
+  runtime,
+}) => {
   await page.goto(runtime);
   const result = await page.evaluate(
     async ({ url, plan, meta }) => {
@@ -191,6 +241,9 @@ test("buffers: donated ones return to the pool, dead ones are refused", async ({
       const device = (await GpuDevice.create())!;
       const id = await device.load(packArtifact(meta, new TextEncoder().encode(JSON.stringify(plan))));
       const entry = device.entry(id, 0);
+      let groups = 0;
+      const createBindGroup = device.device.createBindGroup.bind(device.device);
+      device.device.createBindGroup = (descriptor) => (groups++, createBindGroup(descriptor));
       let x = device.alloc(16);
       device.write(x, new Uint8Array(16));
       for (let i = 0; i < 100; i++) x = entry(x) as number;
@@ -209,6 +262,7 @@ test("buffers: donated ones return to the pool, dead ones are refused", async ({
         value,
         allocated,
         peak,
+        groups,
         dead: refused(() => entry(x)),
         huge: refused(() => device.alloc(2 ** 40)),
         none: refused(() => entry()),
@@ -219,6 +273,7 @@ test("buffers: donated ones return to the pool, dead ones are refused", async ({
   expect(result.value).toEqual([100, 100, 100, 100]);
   expect(result.allocated).toBe(64);
   expect(result.peak).toBeLessThanOrEqual(192);
+  expect(result.groups).toBeLessThanOrEqual(6); // of three buffers
   expect(result.dead).toContain("deleted or donated");
   expect(result.huge).toContain("larger than this WebGPU device allows");
   expect(result.none).toContain("takes 1 inputs, 0 given");

@@ -168,6 +168,47 @@ def test_donated_arguments_are_gone():
         f(y, y)
 
 
+def test_bind_groups_are_made_once_for_the_same_buffers(backend, monkeypatch):
+    device = backend.runtime.device.device
+    made, make = [], device.create_bind_group
+    monkeypatch.setattr(device, "create_bind_group", lambda **given: made.append(1) or make(**given))
+    f = weft.jit(lambda x: lax.cumsum(x + 1))
+    x = jnp.zeros(3)
+    for _ in range(20):
+        x = f(x) - x
+    assert x.tolist() == [1, 3, 7]
+    assert 0 < len(made) < 30
+
+
+def test_a_new_buffer_is_never_taken_for_one_that_is_gone(backend, monkeypatch):
+    monkeypatch.setattr("weft_wasm.runtimes.wgpu_device.KEEP", 0)  # destroyed when it is free
+    f = weft.jit(lambda x: x * 2)
+    for k in range(40):
+        assert f(jnp.full(5, k, "int32")).tolist() == [2 * k] * 5
+
+
+def test_an_error_of_a_command_is_raised_at_the_submit_and_the_next_goes_on(backend):
+    import wgpu
+    from weft_wasm.runtimes.wgpu_commands import Commands
+
+    device = backend.runtime.device
+    handles = [device.alloc(64) for _ in range(2)]
+    a, b = (device._buffer(handle) for handle in handles)
+    commands = Commands(device.device)
+    device.write(handles[0], bytes(range(64)))
+    commands.copy(a.gpu, 0, b.gpu, 0, 128)
+    with pytest.raises(wgpu.GPUError, match="(?i)copy"):
+        commands.submit()
+    commands.copy(a.gpu, 0, b.gpu, 0, 64)
+    commands.submit()
+    commands.copy(b.gpu, 0, a.gpu, 32, 32)
+    commands.drop()
+    commands.submit()
+    assert device.read(handles[1], 64) == device.read(handles[0], 64) == bytes(range(64))
+    for handle in handles:
+        device.free(handle)
+
+
 def test_memory_is_given_back(backend):
     f = weft.jit(lambda x: [(x + i).sum() for i in range(5)])
     x = jnp.ones(1000)

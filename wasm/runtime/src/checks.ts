@@ -32,6 +32,7 @@ export const orNull = (check: Check): Check => ({
 export const SIZE = ints(Number.MAX_SAFE_INTEGER);
 export const COUNT = ints(MOST_ARRAYS - 1);
 export const TEXT: Check = { holds: (x) => typeof x === "string", wanted: "a text" };
+export const BOOL: Check = { holds: (x) => typeof x === "boolean", wanted: "true or false" };
 export const OBJECT: Check = { holds: isObject, wanted: "an object" };
 export const NAME: Check = {
   holds: (x) => typeof x === "string" && [...x].length <= LONGEST_NAME && /^(?:[^\p{C}\p{Z}]| )*$/u.test(x),

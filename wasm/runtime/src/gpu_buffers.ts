@@ -17,6 +17,8 @@ interface Slot {
 export class GpuBuffers {
   private readonly slots = new Map<number, Slot>();
   private readonly pool = new Map<number, GPUBuffer[]>();
+  private readonly numbers = new WeakMap<GPUBuffer, number>();
+  private created = 0;
   private nextHandle = 1;
   private allocated = 0;
   private peak = 0;
@@ -41,6 +43,7 @@ export class GpuBuffers {
     else {
       const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
       buffer = this.device.createBuffer({ size, usage });
+      this.numbers.set(buffer, ++this.created);
     }
     const handle = this.nextHandle++;
     this.slots.set(handle, { buffer, size, holds: 0, freed: false });
@@ -67,6 +70,11 @@ export class GpuBuffers {
 
   get(handle: number): GPUBuffer {
     return this.slot(handle).buffer;
+  }
+
+  /** A number that no other buffer has had. */
+  number(buffer: GPUBuffer): number {
+    return this.numbers.get(buffer)!;
   }
 
   size(handle: number): number {

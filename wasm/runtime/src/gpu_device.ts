@@ -8,12 +8,14 @@ import { GpuBuffers } from "./gpu_buffers.js";
 import {
   dispatches,
   largestCounter,
+  launches,
   waits,
   type CallStep,
   type DispatchStep,
   type Kernel,
   type Plan,
   type Step,
+  type WhileStep,
 } from "./gpu_plan.js";
 
 const WANTED_FEATURES = ["shader-f16", "subgroups"] as const;
@@ -55,12 +57,15 @@ interface Program {
   async: boolean;
   results: Uint32Array;
   host: GpuHostCall | undefined;
+  /** Bind groups by kernel and buffers: the buffers of small arrays come round again soon. */
+  groups: Map<string, GPUBindGroup>;
 }
 
 /** One run: the buffers of the plan's ids, and the commands encoded since the last submit. */
 interface Run {
   program: Program;
   buffers: GPUBuffer[];
+  /** By steps that this run has encoded. */
   groups: Map<DispatchStep, GPUBindGroup>;
   encoder: GPUCommandEncoder;
   pass: GPUComputePassEncoder | null;
@@ -73,6 +78,10 @@ export interface Stops {
 }
 
 const LOOK = 50; // ms between two looks whether to stop
+const GROUPS = 1024; // bind groups of a program that are kept
+const FIRST_BATCH = 4; // iterations of a loop until its flag is read for the first time
+const MOST_LAUNCHES = 512; // kernels, until it is read again
+const BATCH_MS = 20; // a batch that takes so long grows no further: whoever stops the program waits for its end
 
 export class GpuDevice {
   readonly features: readonly string[];
@@ -192,7 +201,16 @@ export class GpuDevice {
     this.growIota(largestCounter(plan.steps));
     const id = this.nextId++;
     const results = new Uint32Array(metadata.outputs.length);
-    this.programs.set(id, { metadata, plan, pipelines, constants: uploaded, async: waits(plan.steps), results, host });
+    this.programs.set(id, {
+      metadata,
+      plan,
+      pipelines,
+      constants: uploaded,
+      async: waits(plan.steps),
+      results,
+      host,
+      groups: new Map(),
+    });
     return id;
   }
 
@@ -306,7 +324,8 @@ export class GpuDevice {
           if (step.counter !== null) this.copy(run, this.iota!, 4 * i, run.buffers[step.counter]!, 0, 4);
           this.encode(run, step.body);
         }
-      } else throw new WeftRuntimeError(`step ${step.op} reads a value back`);
+      } else if (step.op === "switch" && step.gated) step.branches.forEach((branch) => this.encode(run, branch));
+      else throw new WeftRuntimeError(`step ${step.op} reads a value back`);
     }
   }
 
@@ -319,7 +338,8 @@ export class GpuDevice {
           if (step.counter !== null) this.copy(run, this.iota!, 4 * i, run.buffers[step.counter]!, 0, 4);
           await this.encodeWaiting(run, step.body);
         }
-      } else if (step.op === "while") {
+      } else if (step.op === "while" && step.gated) await this.encodeGated(run, step);
+      else if (step.op === "while") {
         for (;;) {
           await this.encodeWaiting(run, step.cond);
           if ((await this.word(run, step.flag)) === 0) break;
@@ -333,19 +353,48 @@ export class GpuDevice {
     }
   }
 
+  /** Launches several iterations before it reads the flag: once that is 0, kernels of the body do nothing. */
+  private async encodeGated(run: Run, step: WhileStep): Promise<void> {
+    const most = Math.max(1, Math.floor(MOST_LAUNCHES / (1 + launches(step.cond) + launches(step.body))));
+    let batch = Math.min(FIRST_BATCH, most);
+    for (;;) {
+      const before = performance.now();
+      for (let i = 0; i < batch; i++) {
+        await this.encodeWaiting(run, step.cond);
+        await this.encodeWaiting(run, step.body);
+      }
+      if ((await this.word(run, step.flag)) === 0) return;
+      if (performance.now() - before < BATCH_MS) batch = Math.min(2 * batch, most);
+    }
+  }
+
   private dispatch(run: Run, step: DispatchStep): void {
     if (step.groups.includes(0)) return;
-    const { pipeline, layout } = run.program.pipelines[step.kernel]!;
     let group = run.groups.get(step);
     if (!group) {
-      const entries = step.bind.map((id, binding) => ({ binding, resource: { buffer: run.buffers[id]! } }));
-      group = this.device.createBindGroup({ layout, entries });
+      group = this.group(
+        run.program,
+        step.kernel,
+        step.bind.map((id) => run.buffers[id]!),
+      );
       run.groups.set(step, group);
     }
     run.pass ??= run.encoder.beginComputePass();
-    run.pass.setPipeline(pipeline);
+    run.pass.setPipeline(run.program.pipelines[step.kernel]!.pipeline);
     run.pass.setBindGroup(0, group);
     run.pass.dispatchWorkgroups(...step.groups);
+  }
+
+  private group({ groups, pipelines }: Program, kernel: number, buffers: readonly GPUBuffer[]): GPUBindGroup {
+    const key = `${kernel}: ${buffers.map((buffer) => this.buffers.number(buffer)).join()}`;
+    let group = groups.get(key);
+    if (!group) {
+      if (groups.size === GROUPS) groups.clear();
+      const entries = buffers.map((buffer, binding) => ({ binding, resource: { buffer } }));
+      group = this.device.createBindGroup({ layout: pipelines[kernel]!.layout, entries });
+      groups.set(key, group);
+    }
+    return group;
   }
 
   private copy(run: Run, src: GPUBuffer, srcOffset: number, dst: GPUBuffer, dstOffset: number, bytes: number): void {
@@ -390,8 +439,11 @@ export class GpuDevice {
 
   /** Submits the encoded commands and reads the first u32 of a buffer of the plan. */
   private async word(run: Run, id: number): Promise<number> {
+    run.pass?.end();
+    run.pass = null;
+    const staging = this.stage(run.encoder, run.buffers[id]!, 4, 0);
     this.flush(run);
-    const bytes = await this.orStopped(this.readback(run.buffers[id]!, 4));
+    const bytes = await this.orStopped(this.mapped(staging, 4));
     return new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
   }
 
@@ -418,18 +470,27 @@ export class GpuDevice {
 
   private async readback(buffer: GPUBuffer, bytes: number, offset = 0): Promise<Uint8Array> {
     if (!bytes) return new Uint8Array(0);
-    const size = Math.ceil(bytes / 4) * 4;
+    const encoder = this.device.createCommandEncoder();
+    const staging = this.stage(encoder, buffer, Math.ceil(bytes / 4) * 4, offset);
+    this.device.queue.submit([encoder.finish()]);
+    return this.mapped(staging, bytes);
+  }
+
+  /** A buffer of the page's, into which the encoder copies words of a buffer. */
+  private stage(encoder: GPUCommandEncoder, buffer: GPUBuffer, size: number, offset: number): GPUBuffer {
     const staging = this.device.createBuffer({ size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
+    encoder.copyBufferToBuffer(buffer, offset, staging, 0, size);
+    return staging;
+  }
+
+  private async mapped(staging: GPUBuffer, bytes: number): Promise<Uint8Array> {
     try {
-      const encoder = this.device.createCommandEncoder();
-      encoder.copyBufferToBuffer(buffer, offset, staging, 0, size);
-      this.device.queue.submit([encoder.finish()]);
       await staging.mapAsync(GPUMapMode.READ).catch((error: unknown) => {
         this.checkAlive();
         throw error;
       });
       this.checkAlive();
-      return new Uint8Array(staging.getMappedRange(0, size).slice(0, bytes));
+      return new Uint8Array(staging.getMappedRange().slice(0, bytes));
     } finally {
       staging.destroy();
     }

@@ -40,17 +40,21 @@ export interface LoopStep {
   counter: number | null;
 }
 
+/** Gated: the kernels of the body test the flag themselves, so that they can be launched before anybody reads it. */
 export interface WhileStep {
   op: "while";
   cond: Step[];
   flag: number;
   body: Step[];
+  gated?: boolean;
 }
 
+/** Gated: the kernels of all branches are launched, and test whether the index is theirs. */
 export interface SwitchStep {
   op: "switch";
   index: number;
   branches: Step[][];
+  gated?: boolean;
 }
 
 /** Part of a buffer of the plan, in bytes. */
@@ -80,8 +84,22 @@ export interface Plan {
 export function waits(steps: readonly Step[]): boolean {
   return steps.some(
     (step) =>
-      step.op === "while" || step.op === "switch" || step.op === "call" || (step.op === "loop" && waits(step.body)),
+      step.op === "while" ||
+      step.op === "call" ||
+      (step.op === "switch" && (!step.gated || step.branches.some(waits))) ||
+      (step.op === "loop" && waits(step.body)),
   );
+}
+
+/** About how many kernels steps launch. */
+export function launches(steps: readonly Step[]): number {
+  let count = 0;
+  for (const step of steps) {
+    if (step.op === "loop") count += step.count * launches(step.body);
+    else if (step.op === "switch") for (const branch of step.branches) count += launches(branch);
+    else count++;
+  }
+  return count;
 }
 
 /** All dispatches of a plan. */

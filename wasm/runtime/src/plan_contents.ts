@@ -1,6 +1,7 @@
 /** The permitted contents of the plan of a WebGPU artifact (docs/artifact.md); contents.py has the same rules. */
 import {
   ARRAYS,
+  BOOL,
   brief,
   COUNT,
   Checker,
@@ -15,7 +16,7 @@ import {
   type Fields,
 } from "./checks.js";
 import type { Metadata } from "./contents.js";
-import type { Plan, Step } from "./gpu_plan.js";
+import { waits, type Plan, type Step } from "./gpu_plan.js";
 
 const WORD = 4; // bytes of every element
 const MOST_STEPS = 1 << 20;
@@ -35,7 +36,21 @@ const STEPS: Record<string, Fields> = {
   switch: { index: COUNT, branches: list(ARRAYS, MOST_BRANCHES) },
   call: { number: COUNT, arguments: ARRAYS, results: ARRAYS },
 };
-const OFFSETS: Fields = { srcOffset: SIZE, dstOffset: SIZE };
+const OPTIONAL: Record<string, Fields> = {
+  copy: { srcOffset: SIZE, dstOffset: SIZE },
+  while: { gated: BOOL },
+  switch: { gated: BOOL },
+};
+
+const NOT_GATED = "is gated, and has a step that copies, or waits for a value";
+
+/** Whether steps are kernels alone, which can test for themselves whether they shall run. */
+function launchable(steps: readonly Step[]): boolean {
+  return steps.every((step) => {
+    if (step.op === "loop") return launchable(step.body);
+    return step.op === "dispatch" || (step.op === "switch" && step.gated === true);
+  });
+}
 
 /**
  * The plan of an artifact whose metadata is checked. Throws WeftRuntimeError, which names the place, if it is
@@ -121,7 +136,7 @@ class PlanChecker extends Checker {
     if (typeof op !== "string" || !Object.hasOwn(STEPS, op)) {
       this.fail(`${at}.op must be one of ${Object.keys(STEPS).sort().join(", ")}; got ${brief(op)}`);
     }
-    this.fields(step, at, { op: TEXT, ...STEPS[op] }, op === "copy" ? OFFSETS : {});
+    this.fields(step, at, { op: TEXT, ...STEPS[op] }, OPTIONAL[op] ?? {});
     switch (step.op) {
       case "dispatch":
         if (step.kernel >= this.plan.kernels.length) {
@@ -164,11 +179,13 @@ class PlanChecker extends Checker {
         this.word(step.flag, `${at}.flag`);
         this.steps(step.cond, `${at}.cond`, depth + 1);
         this.steps(step.body, `${at}.body`, depth + 1);
+        if (step.gated && (waits(step.cond) || !launchable(step.body))) this.fail(`${at} ${NOT_GATED}`);
         break;
       case "switch":
         this.word(step.index, `${at}.index`);
         if (!step.branches.length) this.fail(`${at}.branches must have one`);
         step.branches.forEach((branch, j) => this.steps(branch, `${at}.branches[${j}]`, depth + 1));
+        if (step.gated && !step.branches.every(launchable)) this.fail(`${at} ${NOT_GATED}`);
         break;
       case "call": {
         const count = step.arguments.length + step.results.length;

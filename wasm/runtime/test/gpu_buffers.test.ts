@@ -42,3 +42,14 @@ test("freed buffers are used again by size, and destroyed beyond what is kept", 
   assert.equal(all.get(all.alloc(1)), made[0]);
   assert.deepEqual(all.stats(), { allocated: 64, peak: 64 + 2 ** 28, free: 0 });
 });
+
+test("a buffer keeps its number when it is used again, and no other has it", () => {
+  const { made, all } = buffers();
+  const [first, second] = [all.alloc(64), all.alloc(64)].map((handle) => [handle, all.get(handle)] as const);
+  assert.notEqual(all.number(first![1]), all.number(second![1]));
+  const before = all.number(first![1]);
+  all.free(first![0]);
+  const again = all.get(all.alloc(64));
+  assert.equal(again, made[0]);
+  assert.equal(all.number(again), before);
+});

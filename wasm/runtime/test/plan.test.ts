@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bindings } from "../src/gpu_device.js";
 import type { Metadata } from "../src/contents.js";
-import { largestCounter, waits, type Plan, type Step } from "../src/gpu_plan.js";
+import { largestCounter, launches, waits, type Plan, type Step } from "../src/gpu_plan.js";
 import { checkPlan } from "../src/plan_contents.js";
 import * as programs from "./programs.js";
 import { detectFeatures } from "../src/index.js";
@@ -91,6 +91,28 @@ test("waiting and counters are found in nested steps", () => {
   assert.equal(waits([loop([loop([{ op: "while", cond: [], flag: 0, body: [] }])])]), true);
   assert.equal(largestCounter([loop([dispatch])]), 0);
   assert.equal(largestCounter([{ op: "switch", index: 0, branches: [[], [loop([], 0)]] }]), 5);
+});
+
+test("gated steps are kernels alone, and a gated branch does not wait", () => {
+  const branch = (inner: Step[], gated: boolean): Step => ({ op: "switch", index: 1, branches: [[], inner], gated });
+  const loop = (body: Step[]): Step => ({ op: "while", cond: [dispatch], flag: 1, body, gated: true });
+  const sound = [loop([dispatch, branch([dispatch], true), { op: "loop", count: 3, body: [dispatch], counter: null }])];
+  assert.deepEqual(parse(plan({ steps: sound })).steps, sound);
+  assert.equal(waits([branch([dispatch], true)]), false);
+  assert.equal(waits([branch([dispatch], false)]), true);
+  assert.equal(waits(sound), true);
+  assert.equal(launches([dispatch, branch([dispatch], true), { op: "loop", count: 3, body: sound, counter: null }]), 5);
+  const copy: Step = { op: "copy", src: 0, dst: 1, bytes: 4 };
+  const refused = /steps\[0\](.branches\[1\]\[0\])? is gated, and has a step that copies, or waits for a value/;
+  for (const wrong of [copy, loop([]), branch([], false)]) {
+    assert.throws(() => parse(plan({ steps: [loop([wrong])] })), refused);
+    assert.throws(() => parse(plan({ steps: [branch([wrong], true)] })), refused);
+  }
+  assert.throws(() => parse(plan({ steps: [{ ...loop([]), cond: [branch([], false)] } as Step] })), refused);
+  assert.throws(
+    () => parse(plan({ steps: [{ ...loop([]), gated: 1 } as unknown as Step] })),
+    /steps\[0\].gated must be true or false; got 1/,
+  );
 });
 
 test("bindings are read from the text, used or not", () => {

@@ -49,7 +49,33 @@ _STEPS: dict[str, dict[str, Check]] = {
     "call": {"number": COUNT, "arguments": _ARRAYS, "results": _ARRAYS},
 }
 _BINDING = re.compile(r"@binding\([ \t\n]*[0-9]+[ \t\n]*\)")
-_OFFSETS = {"srcOffset": SIZE, "dstOffset": SIZE}
+_BOOL = Check(lambda x: type(x) is bool, "true or false")
+_OPTIONAL_OF_STEPS = {
+    "copy": {"srcOffset": SIZE, "dstOffset": SIZE},
+    "while": {"gated": _BOOL},
+    "switch": {"gated": _BOOL},
+}
+
+
+_NOT_GATED = "is gated, and has a step that copies, or waits for a value"
+
+
+def _launchable(steps: list[Any]) -> bool:
+    """Whether steps are kernels alone, which can test for themselves whether they shall run."""
+    return all(
+        _launchable(s["body"]) if s["op"] == "loop" else s["op"] == "dispatch" or s.get("gated") and s["op"] == "switch"
+        for s in steps
+    )
+
+
+def _waits(steps: list[Any]) -> bool:
+    """Whether running these steps requires that a value is read back first."""
+    return any(
+        _waits(s["body"])
+        if s["op"] == "loop"
+        else s["op"] in ("while", "call") or s["op"] == "switch" and not s.get("gated")
+        for s in steps
+    )
 
 
 class ArtifactError(ValueError):
@@ -267,7 +293,7 @@ class _Contents:
         op = step.get("op") if type(step) is dict else None
         if not isinstance(op, str) or op not in _STEPS:
             self.fail(f"{at}.op must be one of {', '.join(sorted(_STEPS))}; got {brief(op)}")
-        self.fields(step, at, {"op": TEXT, **_STEPS[op]}, _OFFSETS if op == "copy" else {})
+        self.fields(step, at, {"op": TEXT, **_STEPS[op]}, _OPTIONAL_OF_STEPS.get(op, {}))
         match op:
             case "dispatch":
                 if step["kernel"] >= len(self.bindings):
@@ -306,12 +332,16 @@ class _Contents:
                 self.word(step["flag"], f"{at}.flag")
                 self.steps(step["cond"], f"{at}.cond", depth + 1)
                 self.steps(step["body"], f"{at}.body", depth + 1)
+                if step.get("gated") and (_waits(step["cond"]) or not _launchable(step["body"])):
+                    self.fail(f"{at} {_NOT_GATED}")
             case "switch":
                 self.word(step["index"], f"{at}.index")
                 if not step["branches"]:
                     self.fail(f"{at}.branches must have one")
                 for j, branch in enumerate(step["branches"]):
                     self.steps(branch, f"{at}.branches[{j}]", depth + 1)
+                if step.get("gated") and not all(map(_launchable, step["branches"])):
+                    self.fail(f"{at} {_NOT_GATED}")
             case "call":
                 calls = self.metadata.get("calls", [])
                 if (

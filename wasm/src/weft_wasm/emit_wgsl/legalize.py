@@ -4,7 +4,9 @@ that only the device can count as kernels, and no more buffers in a kernel than 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -42,17 +44,21 @@ from weft_wasm.ir.rewriting import assigned, expanded
 from weft_wasm.ir.traversal import constants_of, operands, rebuild, touched, walk, walk_expr
 
 WORD = 4
+MOST_GATES = 2  # conditions that a kernel tests: each takes a binding
+MOST_KERNELS = 128  # launched for a branch, perhaps in vain
 
 
 @dataclass(slots=True)
 class Legal:
     """The program, and its buffers outside the arena: the counter of each loop that is encoded (None: not read), the
-    flag of each While and Switch.
+    flag of each While and Switch. Gated are those whose kernels test the flag themselves, so that the host need not
+    know it before it launches them.
     """
 
     program: Program
     counters: dict[Var, Buffer | None] = field(default_factory=dict)
     flags: dict[While | Switch, Buffer] = field(default_factory=dict)
+    gated: set[While | Switch] = field(default_factory=set)
 
 
 def legalize(program: Program, max_bindings: int) -> Legal:
@@ -68,6 +74,8 @@ class _Legalizer:
         self.cells: dict[Var, Buffer] = {}  # variables of the program's loops, in buffers
         self.counters: dict[Var, Buffer | None] = {}
         self.flags: dict[While | Switch, Buffer] = {}
+        self.gated: set[While | Switch] = set()
+        self.gates = 0  # conditions around the statement at hand that its kernels may test
 
     def run(self) -> Legal:
         p = self.program
@@ -90,7 +98,7 @@ class _Legalizer:
             p.donated,
             p.errors,
         )
-        return Legal(new, self.counters, self.flags)
+        return Legal(new, self.counters, self.flags, self.gated)
 
     def word_sized(self, b: Buffer, role: str | None = None) -> Buffer:
         if b.dtype not in TYPES:
@@ -195,25 +203,28 @@ class _Legalizer:
             mine = [moved.get(b, b) for b in dict.fromkeys((*reads, *writes))]
             own = [b for b in mine if b.role not in ("temp", "constant")]
             shared = any(b.role == "constant" for b in mine) + 1
-            excess = len(own) + shared - self.max_bindings
+            excess = len(own) + shared - (self.max_bindings - self.gates)
             for b in sorted((b for b in own if b.role in ("input", "output")), key=lambda b: b.nbytes)[
                 : max(excess, 0)
             ]:
                 moved[b] = self.temp(b.name, b.dtype, b.shape)
         for b, temp in moved.items():
-            before.append(Copy(temp, b, b.size))
+            before.append(self.whole(temp, b))
             if b.role == "output":
-                after.append(Copy(b, temp, b.size))
+                after.append(self.whole(b, temp))
         if moved:
             kernel = Kernel(kernel.name, Rewriter(moved).block(kernel.body), kernel.workgroup)
         return [*before, kernel, *after]
+
+    def whole(self, dst: Buffer, src: Buffer) -> Stmt:
+        return self.copying(dst, i32(0), src, i32(0), src.size, []) if self.gates else Copy(dst, src, src.size)
 
     def copy(self, s: Copy) -> list[Stmt]:
         dst, src = self.buffers[s.dst], self.buffers[s.src]
         fixed = isinstance(s.dst_index, int) and isinstance(s.src_index, int)
         if s.count == 0:
             return []
-        if fixed and dst is not src and not dst.role == src.role == "temp":
+        if fixed and dst is not src and not dst.role == src.role == "temp" and not self.gates:
             return [Copy(dst, src, s.count, s.dst_index, s.src_index)]
         cells: list[Let] = []
         to, at = (i32(x) if isinstance(x, int) else self.in_cells(x, cells) for x in (s.dst_index, s.src_index))
@@ -247,28 +258,87 @@ class _Legalizer:
         self.cells[s.var] = at
         count = Kernel("count", [Store(at, i32(0), Load(at, i32(0)) + 1)])
         test = lt(Load(at, i32(0)), Load(end, i32(0)))
-        loop = While([], test, [*self.body(s.body), count])
+        with self.gate(conditions(s.body) < MOST_GATES):
+            loop = While([], test, [*self.body(s.body), count])
         loop.cond.append(self.flag(loop, Convert(test, "u32"), []))
+        self.settle(loop, loop.body)
         return [start, loop]
 
     def loop_while(self, s: While) -> list[Stmt]:
-        cond, body = self.body(s.cond), self.body(s.body)
+        cond = self.body(s.cond)
+        with self.gate(conditions(s.body) < MOST_GATES):
+            body = self.body(s.body)
         cells: list[Let] = []
         test = self.in_cells(s.test, cells)
         new = While(cond, test, body)
         cond.append(self.flag(new, Convert(test, "u32"), cells))
+        self.settle(new, [*cond, *body])
         return [new]
 
     def choice(self, index: Expr, branches: Sequence[Sequence[Stmt]]) -> list[Stmt]:
         cells: list[Let] = []
         chosen = self.in_cells(index, cells)
-        new = Switch(chosen, [self.body(b) for b in branches])
-        return [self.flag(new, chosen, cells), new]
+        few = sum(map(launches, branches)) <= MOST_KERNELS
+        with self.gate(few and max(map(conditions, branches)) < MOST_GATES):
+            new = Switch(chosen, [self.body(b) for b in branches])
+        flag = self.flag(new, chosen, cells)
+        if few:
+            self.settle(new, [s for b in new.branches for s in b])
+        return [flag, new]
+
+    @contextmanager
+    def gate(self, can: bool) -> Iterator[None]:
+        """Around the statements that a condition is for, if their kernels can test it."""
+        self.gates += can
+        yield
+        self.gates -= can
+
+    def settle(self, s: While | Switch, inner: Sequence[Stmt]) -> None:
+        """Gates a statement if nothing in it waits for the host."""
+        if conditions(inner, self.gated) < MOST_GATES:
+            self.gated.add(s)
 
     def flag(self, s: While | Switch, value: Expr, cells: Sequence[Stmt]) -> Kernel:
         """A kernel that copies the values that the host must read back into a separate buffer."""
         flag = self.flags[s] = self.temp("flag", value.dtype, role="flag")
         return Kernel("flag", [*cells, Store(flag, i32(0), value)])
+
+
+def conditions(body: Sequence[Stmt], gated: Container[Stmt] | None = None) -> float:
+    """How many conditions, one in another, kernels of these statements depend on; infinite if the host has to read a
+    value back between them. gated: the conditions that kernels test, once that is known.
+    """
+    return max((_conditions(s, gated) for s in body), default=0)
+
+
+def _conditions(s: Stmt, gated: Container[Stmt] | None) -> float:
+    match s:
+        case For():
+            return math.inf if isinstance(s.extent, Expr) else conditions(s.body, gated)
+        case If():
+            return 1 + max(conditions(s.then, gated), conditions(s.orelse, gated))
+        case Switch() if gated is None or s in gated:
+            return 1 + max(conditions(b, gated) for b in s.branches)
+        case Switch() | While() | HostCall() | Fail():
+            return math.inf
+        case _:
+            return 0
+
+
+def launches(body: Sequence[Stmt]) -> int:
+    """About how many kernels these statements launch."""
+    count = 0
+    for s in body:
+        match s:
+            case For():
+                count += (s.extent if isinstance(s.extent, int) else 1) * launches(s.body)
+            case If():
+                count += launches(s.then) + launches(s.orelse)
+            case Switch():
+                count += sum(map(launches, s.branches))
+            case _:
+                count += 1
+    return count
 
 
 class Rewriter:

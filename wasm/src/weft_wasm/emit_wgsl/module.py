@@ -89,12 +89,14 @@ class WhileStep(TypedDict):
     cond: list[Step]
     flag: int
     body: list[Step]
+    gated: bool
 
 
 class SwitchStep(TypedDict):
     op: Literal["switch"]
     index: int
     branches: list[list[Step]]
+    gated: bool
 
 
 class Place(TypedDict):
@@ -180,6 +182,8 @@ class _Module:
         self.buffers: list[PlanBuffer] = []
         self.ids: dict[Buffer, int] = {}
         self.offsets: dict[Buffer, int] = {}  # in words, of temps and constants
+        # for the statement at hand: where a condition is, the type of that, when not to run
+        self.gates: dict[int, tuple[str, str]] = {}
 
     def build(self) -> tuple[DevicePlan, bytes, int]:
         p = self.program
@@ -268,13 +272,18 @@ class _Module:
                     "counter": self.ids[counter] if counter else None,
                 }
             case While():
-                flag = self.ids[self.legal.flags[s]]
-                yield {"op": "while", "cond": self.steps(s.cond), "flag": flag, "body": self.steps(s.body)}
+                flag, cond = self.ids[self.legal.flags[s]], self.steps(s.cond)
+                body = self.gated(s, s.body, "{} == 0u")
+                yield {"op": "while", "cond": cond, "flag": flag, "body": body, "gated": s in self.legal.gated}
             case Switch():
+                last = len(s.branches) - 1
                 yield {
                     "op": "switch",
                     "index": self.ids[self.legal.flags[s]],
-                    "branches": [self.steps(b) for b in s.branches],
+                    "branches": [
+                        self.gated(s, b, f"clamp({{}}, 0i, {last}i) != {k}i") for k, b in enumerate(s.branches)
+                    ],
+                    "gated": s in self.legal.gated,
                 }
             case HostCall():
                 arguments, results = ([self.place(b) for b in group] for group in (s.arguments, s.results))
@@ -284,6 +293,16 @@ class _Module:
             case _:
                 assert_never(s)
 
+    def gated(self, s: While | Switch, body: Sequence[Stmt], unless: str) -> list[Step]:
+        """The steps for which the flag of a statement decides: their kernels test it if the statement is gated."""
+        flag = self.legal.flags[s]
+        number = self.ids[flag]
+        if s in self.legal.gated:
+            self.gates[number] = storage(flag.dtype), unless
+        steps = self.steps(body)
+        self.gates.pop(number, None)
+        return steps
+
     def place(self, b: Buffer) -> Place:
         return {"buffer": self.ids[b], "offset": WORD * self.offsets.get(b, 0), "bytes": b.nbytes}
 
@@ -292,7 +311,7 @@ class _Module:
     def dispatch(self, d: Dispatch) -> DispatchStep:
         reads, writes = touched(d.statements())
         written = {self.ids[b] for b in writes}
-        bind = list(dict.fromkeys(self.ids[b] for b in (*reads, *writes)))
+        bind = list(dict.fromkeys((*(self.ids[b] for b in (*reads, *writes)), *self.gates)))
         if len(bind) > self.limits["maxStorageBuffersPerShaderStage"]:
             raise WgslError(
                 f"{self.program.name}: kernel {d.name} uses {len(bind)} buffers that are too large to share one; use"
@@ -306,6 +325,8 @@ class _Module:
             kinds[number] = kind = "u32" if shared else storage(b.dtype)
             variables[b] = f"b{bind.index(number)}", kind, self.offsets.get(b, 0)
         shader = Shader(d.name, variables.__getitem__)
+        for gate, (kinds[gate], unless) in self.gates.items():
+            shader.line(f"if ({unless.format(f'b{bind.index(gate)}[0]')}) {{ return; }}")
         width, declared, groups = self.entry(shader, d)
         access = ["read_write" if number in written else "read" for number in bind]
         head = [

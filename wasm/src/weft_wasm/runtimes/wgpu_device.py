@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import struct
+import time
 import weakref
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import wgpu
@@ -16,12 +17,17 @@ import wgpu
 from weft_wasm.artifact import Artifact, ArtifactError
 from weft_wasm.runtimes.memory import DeviceMemoryError, Turns, exclusive
 from weft_wasm.runtimes.interface import BytesFunction, Call, unloading
+from weft_wasm.runtimes.wgpu_commands import Commands
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 ALIGN = 64
 KEEP = 256 << 20  # bytes of free buffers that are kept
+GROUPS = 1024  # bind groups of a program that are kept
+FIRST_BATCH = 4  # iterations of a loop until its flag is read for the first time
+MOST_LAUNCHES = 512  # kernels, until it is read again
+BATCH_SECONDS = 0.02  # a batch that takes so long grows no further: whoever stops the program waits for its end
 LIMITS = (
     "maxBufferSize",
     "maxStorageBufferBindingSize",
@@ -74,8 +80,19 @@ class Pipeline:
 
 
 @dataclass(slots=True)
+class DeviceBuffer:
+    """A buffer, and a number that no other one of the device has had."""
+
+    gpu: Any
+    size: int
+    number: int
+
+
+@dataclass(slots=True)
 class Loaded:
-    """An artifact in a device: its plan, pipelines by kernel, and buffers of constants by number in the plan."""
+    """An artifact in a device: its plan, pipelines by kernel, buffers of constants by number in the plan, and bind
+    groups by kernel and buffers: the buffers of small arrays come round again soon.
+    """
 
     artifact: Artifact
     plan: dict[str, Any]
@@ -83,6 +100,18 @@ class Loaded:
     constants: dict[int, int]
     iota: Any | None
     functions: Sequence[BytesFunction]
+    groups: dict[tuple[int, ...], Any] = field(default_factory=dict)
+
+    def group(self, device: Any, kernel: int, buffers: Sequence[DeviceBuffer]) -> Any:
+        key = kernel, *[buffer.number for buffer in buffers]
+        found = self.groups.get(key)
+        if found is None:
+            if len(self.groups) == GROUPS:
+                self.groups.clear()
+            entries = [{"binding": k, "resource": {"buffer": buffer.gpu}} for k, buffer in enumerate(buffers)]
+            found = device.create_bind_group(layout=self.pipelines[kernel].layout, entries=entries)
+            self.groups[key] = found
+        return found
 
 
 class WgpuDevice:
@@ -105,8 +134,9 @@ class WgpuDevice:
         self.lock = Turns()
         self.submits = 0
         self.allocated = self.peak = self.pooled = 0
-        self._buffers: dict[int, Any] = {}
-        self._pool: dict[int, list[Any]] = {}  # free buffers by exact size
+        self._buffers: dict[int, DeviceBuffer] = {}
+        self._created = 0
+        self._pool: dict[int, list[DeviceBuffer]] = {}  # free buffers by exact size
         # of loaded programs, by WGSL
         self._pipelines: weakref.WeakValueDictionary[str, Pipeline] = weakref.WeakValueDictionary()
         self._layouts: dict[tuple[str, ...], tuple[Any, Any]] = {}
@@ -142,9 +172,10 @@ class WgpuDevice:
         self.peak = max(self.peak, self.allocated)
         return handle
 
-    def _create(self, size: int) -> Any:
+    def _create(self, size: int) -> DeviceBuffer:
         try:
-            return self.device.create_buffer(size=size, usage=USAGE)
+            self._created += 1
+            return DeviceBuffer(self.device.create_buffer(size=size, usage=USAGE), size, self._created)
         except wgpu.GPUError as e:
             raise DeviceMemoryError(
                 f"the WebGPU device has no room for {size} bytes ({e}). Delete arrays that are no longer needed."
@@ -157,7 +188,7 @@ class WgpuDevice:
             raise ValueError(f"buffer {handle} is not allocated (freed twice?)")
         self.allocated -= buffer.size
         if self.pooled + buffer.size > KEEP:
-            buffer.destroy()
+            buffer.gpu.destroy()
         else:
             self._pool.setdefault(buffer.size, []).append(buffer)
             self.pooled += buffer.size
@@ -166,7 +197,7 @@ class WgpuDevice:
         """Frees a buffer at the next turn; for finalisers."""
         self.lock.later(self.free, handle)
 
-    def _buffer(self, handle: int) -> Any:
+    def _buffer(self, handle: int) -> DeviceBuffer:
         try:
             return self._buffers[handle]
         except KeyError:
@@ -181,7 +212,7 @@ class WgpuDevice:
         if len(view) % 4:
             view = memoryview(bytes(view) + bytes(-len(view) % 4))
         if len(view):
-            self.queue.write_buffer(self._buffer(handle), 0, view)
+            self.queue.write_buffer(self._buffer(handle).gpu, 0, view)
 
     @exclusive
     def read(self, handle: int, nbytes: int) -> bytes:
@@ -190,10 +221,10 @@ class WgpuDevice:
             raise ValueError(f"buffer {handle} has {self._buffer(handle).size} bytes, {nbytes} asked for")
         return self._read(self._buffer(handle), nbytes)
 
-    def _read(self, buffer: Any, nbytes: int, offset: int = 0) -> bytes:
+    def _read(self, buffer: DeviceBuffer, nbytes: int, offset: int = 0) -> bytes:
         if nbytes == 0:
             return b""
-        return bytes(self.queue.read_buffer(buffer, offset, -(-nbytes // 4) * 4)[:nbytes])
+        return bytes(self.queue.read_buffer(buffer.gpu, offset, -(-nbytes // 4) * 4)[:nbytes])
 
     # ---- programs
 
@@ -249,7 +280,7 @@ class WgpuDevice:
         """Frees the constants, and the pipelines that no other program shares."""
         for handle in loaded.constants.values():
             self.free(handle)
-        loaded.constants, loaded.pipelines = {}, []
+        loaded.constants, loaded.pipelines, loaded.groups = {}, [], {}
 
     def _pipeline(self, program: str, kernel: Step) -> Pipeline:
         key = f"{kernel['entry']}\n{kernel['wgsl']}"
@@ -303,8 +334,12 @@ class WgpuDevice:
                         temps.append(handle)
                 buffers.append(self._buffer(handle))
             run = _Run(self, loaded, buffers)
-            run.steps(loaded.plan["steps"])
-            run.submit()
+            try:
+                run.steps(loaded.plan["steps"])
+                if run.commands.pending:
+                    run.submit()
+            finally:
+                run.commands.drop()
         except BaseException:
             for handle in outputs:
                 self.free(handle)
@@ -332,11 +367,9 @@ class WgpuDevice:
 class _Run:
     """One run: the commands encoded since the last submit."""
 
-    def __init__(self, device: WgpuDevice, loaded: Loaded, buffers: list[Any]):
+    def __init__(self, device: WgpuDevice, loaded: Loaded, buffers: list[DeviceBuffer]):
         self.device, self.loaded, self.buffers = device, loaded, buffers
-        self.encoder = device.device.create_command_encoder()
-        self.compute: Any = None  # the compute pass, while one is open
-        self.groups: dict[int, Any] = {}  # bind groups by id of the step
+        self.commands = Commands(device.device)
 
     def steps(self, steps: Sequence[Step]) -> None:
         for step in steps:
@@ -345,11 +378,15 @@ class _Run:
                     self.dispatch(step)
                 case "copy":
                     src, dst = self.buffers[step["src"]], self.buffers[step["dst"]]
-                    self.copy(src, step.get("srcOffset", 0), dst, step.get("dstOffset", 0), step["bytes"])
+                    offsets = step.get("srcOffset", 0), step.get("dstOffset", 0)
+                    self.commands.copy(src.gpu, offsets[0], dst.gpu, offsets[1], step["bytes"])
                 case "loop":
                     self.loop(step)
                 case "while":
                     self.repeat(step)
+                case "switch" if step.get("gated"):
+                    for branch in step["branches"]:
+                        self.steps(branch)
                 case "switch":
                     branches = step["branches"]
                     self.steps(branches[min(max(self.word(step["index"]), 0), len(branches) - 1)])
@@ -357,68 +394,60 @@ class _Run:
                     self.call(step)
 
     def dispatch(self, step: Step) -> None:
-        pipeline = self.loaded.pipelines[step["kernel"]]
-        group = self.groups.get(id(step))
-        if group is None:
-            entries = [{"binding": k, "resource": {"buffer": self.buffers[b]}} for k, b in enumerate(step["bind"])]
-            group = self.groups[id(step)] = self.device.device.create_bind_group(
-                layout=pipeline.layout, entries=entries
-            )
-        if self.compute is None:
-            self.compute = self.encoder.begin_compute_pass()
-        self.compute.set_pipeline(pipeline.compute)
-        self.compute.set_bind_group(0, group)
-        self.compute.dispatch_workgroups(*step["groups"])
-
-    def copy(self, src: Any, src_offset: int, dst: Any, dst_offset: int, nbytes: int) -> None:
-        self.end_pass()
-        self.encoder.copy_buffer_to_buffer(src, src_offset, dst, dst_offset, -(-nbytes // 4) * 4)
+        kernel = step["kernel"]
+        group = self.loaded.group(self.device.device, kernel, [self.buffers[b] for b in step["bind"]])
+        self.commands.dispatch(self.loaded.pipelines[kernel].compute, group, step["groups"])
 
     def loop(self, step: Step) -> None:
         for k in range(step["count"]):
             if step["counter"] is not None:
-                self.copy(self.loaded.iota, 4 * k, self.buffers[step["counter"]], 0, 4)
+                self.commands.copy(self.loaded.iota, 4 * k, self.buffers[step["counter"]].gpu, 0, 4)
             self.steps(step["body"])
 
     def repeat(self, step: Step) -> None:
+        if step.get("gated"):
+            return self.repeat_gated(step)
         while True:
             self.steps(step["cond"])
             if not self.word(step["flag"]):
                 return
             self.steps(step["body"])
 
+    def repeat_gated(self, step: Step) -> None:
+        """Launches several iterations before it reads the flag: once that is 0, kernels of the body do nothing."""
+        most = max(1, MOST_LAUNCHES // (1 + launches(step["cond"]) + launches(step["body"])))
+        batch = min(FIRST_BATCH, most)
+        while True:
+            before = time.perf_counter()
+            for _ in range(batch):
+                self.steps(step["cond"])
+                self.steps(step["body"])
+            if not self.word(step["flag"]):
+                return
+            if time.perf_counter() - before < BATCH_SECONDS:
+                batch = min(2 * batch, most)
+
     def call(self, step: Step) -> None:
         """Submits, and calls a function on the current values of its arguments; its results are written before the
         commands that follow.
         """
-        self.flush()
+        self.submit()
         arguments = [
             self.device._read(self.buffers[place["buffer"]], place["bytes"], place["offset"])
             for place in step["arguments"]
         ]
         for place, data in zip(step["results"], self.loaded.functions[step["number"]](arguments), strict=True):
             if data:
-                self.device.queue.write_buffer(self.buffers[place["buffer"]], place["offset"], data)
-
-    def flush(self) -> None:
-        """Submits the encoded commands, and begins a new encoder."""
-        self.submit()
-        self.encoder = self.device.device.create_command_encoder()
+                self.device.queue.write_buffer(self.buffers[place["buffer"]].gpu, place["offset"], data)
 
     def word(self, number: int) -> int:
         """Submits, and reads the first i32 of a buffer of the plan."""
-        self.flush()
+        self.submit()
         (value,) = struct.unpack("<i", self.device._read(self.buffers[number], 4))
         return int(value)
 
-    def end_pass(self) -> None:
-        if self.compute is not None:
-            self.compute.end()
-            self.compute = None
-
     def submit(self) -> None:
-        self.end_pass()
-        self.device.queue.submit([self.encoder.finish()])
+        self.commands.submit()
         self.device.submits += 1
 
 
@@ -428,6 +457,20 @@ def steps_of(steps: Sequence[Step]) -> Iterator[Step]:
         yield step
         for body in (step.get("body", ()), step.get("cond", ()), *step.get("branches", ())):
             yield from steps_of(body)
+
+
+def launches(steps: Sequence[Step]) -> int:
+    """About how many kernels steps launch."""
+    count = 0
+    for step in steps:
+        match step["op"]:
+            case "loop":
+                count += step["count"] * launches(step["body"])
+            case "switch":
+                count += sum(map(launches, step["branches"]))
+            case _:
+                count += 1
+    return count
 
 
 def _dashed(name: str) -> str:
