@@ -127,6 +127,39 @@ def test_a_branch_within_a_loop_of_unknown_length(backend):
     assert submits(backend, fun, np.arange(5.0, dtype=np.float32), 17) <= 4
 
 
+def kernels(fun, *args) -> int:
+    """How many kernels the program launches, branches and bodies of loops once."""
+
+    def count(steps):
+        inner = [b for s in steps for b in (s.get("cond", []), s.get("body", []), *s.get("branches", []))]
+        return sum(s["op"] == "dispatch" for s in steps) + sum(map(count, inner))
+
+    return count(json.loads(weft.jit(fun).lower(*args).compile().executable.artifact.code)["steps"])
+
+
+def test_a_condition_in_a_buffer_is_the_flag(backend):
+    assert kernels(collatz, 7) == 3  # the start, the condition, the body
+    both = lambda x, y: (lax.cond(x > y, jnp.sin, jnp.cos, x), y)
+    assert kernels(both, 1.0, 2.0) == 3
+
+
+def test_a_condition_that_changes_meanwhile_is_copied(backend):
+    """A carried condition; a carried index, which the branch changes; one condition for two branches, one in another."""
+    carried = lambda n: lax.while_loop(lambda v: v[0], lambda v: (v[1] < 3, v[1] + 1, v[2] * 2), (n > 0, n, 1.0))
+    for n in (0, 1, 5):
+        submits(backend, carried, jnp.int32(n))
+    turn = lambda v: lax.switch(v[0], [lambda v: (v[0] + 1, v[1] + 3), lambda v: (v[0] - 1, v[1] * 2)], v)
+    submits(backend, lambda i: lax.fori_loop(0, 7, lambda _, v: turn(v), (i, 1.0)), jnp.int32(0))
+
+    def twice(p, x):
+        inner = lambda x: lax.cond(p, lambda x: x + 1, lambda x: x - 1, x)
+        x = lax.cond(p, lambda x: inner(x) * 2, lambda x: inner(x) * 3, x)
+        return lax.cond(p, lambda x: x * 5, inner, x), inner(x)
+
+    for p in (False, True):
+        submits(backend, lambda x: twice(x > 0, x), jnp.float32(1 if p else -1))
+
+
 def test_what_has_to_wait_waits(backend):
     """Loops of unknown length in others, conditions deep in others, calls of the host."""
     inner = lambda x: lax.while_loop(lambda y: y < 10.0, lambda y: y * 2 + 1, x)

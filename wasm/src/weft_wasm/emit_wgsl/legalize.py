@@ -41,7 +41,7 @@ from weft_wasm.ir.nodes import (
     lt,
 )
 from weft_wasm.ir.rewriting import assigned, expanded
-from weft_wasm.ir.traversal import constants_of, operands, rebuild, touched, walk, walk_expr
+from weft_wasm.ir.traversal import constants_of, operands, rebuild, touched, walk, walk_expr, written
 
 WORD = 4
 MOST_GATES = 2  # conditions that a kernel tests: each takes a binding
@@ -74,19 +74,24 @@ class _Legalizer:
         self.cells: dict[Var, Buffer] = {}  # variables of the program's loops, in buffers
         self.counters: dict[Var, Buffer | None] = {}
         self.flags: dict[While | Switch, Buffer] = {}
+        self.own_flags: dict[While | Switch, Buffer] = {}  # of the program, that the host or a kernel reads as they are
         self.gated: set[While | Switch] = set()
         self.gates = 0  # conditions around the statement at hand that its kernels may test
 
     def run(self) -> Legal:
         p = self.program
+        of_flags: dict[Buffer, While | Switch] = {}
+        for s, b in conditions_in_buffers(p.body):
+            of_flags.setdefault(b, s)  # where several depend on it, the others copy it
+        self.own_flags = {s: b for b, s in of_flags.items()}
         for b in (*p.inputs, *p.outputs, *p.temps, *constants_of(p)):
-            self.buffers[b] = self.word_sized(b)
+            self.buffers[b] = self.word_sized(b, "flag" if b in of_flags else None)
         for s in walk(p.body):
             if type(s) is Kernel:
                 for b in s.workgroup:
                     self.buffers[b] = self.word_sized(b, "temp")
                     self.temps.append(self.buffers[b])
-        self.temps += [self.buffers[b] for b in p.temps]
+        self.temps += [self.buffers[b] for b in p.temps if b not in of_flags]
         body = self.body(p.body)
         new = Program(
             p.name,
@@ -146,9 +151,9 @@ class _Legalizer:
             case While():
                 return self.loop_while(s)
             case If():
-                return self.choice(Select(s.test, i32(0), i32(1)), [s.then, s.orelse])
+                return self.choice(s, Select(s.test, i32(0), i32(1)), [s.then, s.orelse])
             case Switch():
-                return self.choice(s.index, s.branches)
+                return self.choice(s, s.index, s.branches)
             case Fail():
                 text = self.program.errors.get(s.code, "")
                 raise WgslError(
@@ -271,20 +276,20 @@ class _Legalizer:
         cells: list[Let] = []
         test = self.in_cells(s.test, cells)
         new = While(cond, test, body)
-        cond.append(self.flag(new, Convert(test, "u32"), cells))
+        cond += self.flag_of(s, new, Convert(test, "u32"), cells)
         self.settle(new, [*cond, *body])
         return [new]
 
-    def choice(self, index: Expr, branches: Sequence[Sequence[Stmt]]) -> list[Stmt]:
+    def choice(self, s: Switch | If, index: Expr, branches: Sequence[Sequence[Stmt]]) -> list[Stmt]:
         cells: list[Let] = []
         chosen = self.in_cells(index, cells)
         few = sum(map(launches, branches)) <= MOST_KERNELS
         with self.gate(few and max(map(conditions, branches)) < MOST_GATES):
             new = Switch(chosen, [self.body(b) for b in branches])
-        flag = self.flag(new, chosen, cells)
+        before = self.flag_of(s, new, chosen, cells)
         if few:
             self.settle(new, [s for b in new.branches for s in b])
-        return [flag, new]
+        return [*before, new]
 
     @contextmanager
     def gate(self, can: bool) -> Iterator[None]:
@@ -298,10 +303,42 @@ class _Legalizer:
         if conditions(inner, self.gated) < MOST_GATES:
             self.gated.add(s)
 
+    def flag_of(self, old: Stmt, new: While | Switch, value: Expr, cells: Sequence[Stmt]) -> list[Stmt]:
+        """What has to run so that there is a flag."""
+        own = self.own_flags.get(old) if isinstance(old, (While, Switch)) else None
+        if own is None:
+            return [self.flag(new, value, cells)]
+        self.flags[new] = self.buffers[own]
+        return []
+
     def flag(self, s: While | Switch, value: Expr, cells: Sequence[Stmt]) -> Kernel:
         """A kernel that copies the values that the host must read back into a separate buffer."""
         flag = self.flags[s] = self.temp("flag", value.dtype, role="flag")
         return Kernel("flag", [*cells, Store(flag, i32(0), value)])
+
+
+def conditions_in_buffers(body: Sequence[Stmt]) -> Iterator[tuple[While | Switch, Buffer]]:
+    """The statements of a program whose condition is a temp that stays as it is while what depends on it runs."""
+    for s in body:
+        inner: list[list[Stmt]] = []
+        match s:
+            case For():
+                inner = [s.body]
+            case If():
+                inner = [s.then, s.orelse]
+            case While(test=Load(buffer=b)) if b.role == "temp" and b.size == 1 and b not in written(s.body):
+                yield s, b
+                inner = [s.cond, s.body]
+            case While():
+                inner = [s.cond, s.body]
+            case Switch(index=Load(buffer=b)) if b.role == "temp" and b.size == 1:
+                if all(b not in written(branch) for branch in s.branches):
+                    yield s, b
+                inner = s.branches
+            case Switch():
+                inner = s.branches
+        for each in inner:
+            yield from conditions_in_buffers(each)
 
 
 def conditions(body: Sequence[Stmt], gated: Container[Stmt] | None = None) -> float:

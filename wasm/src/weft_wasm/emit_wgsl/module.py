@@ -273,7 +273,7 @@ class _Module:
                 }
             case While():
                 flag, cond = self.ids[self.legal.flags[s]], self.steps(s.cond)
-                body = self.gated(s, s.body, "{} == 0u")
+                body = self.gated(s, s.body, "{} == 0")
                 yield {"op": "while", "cond": cond, "flag": flag, "body": body, "gated": s in self.legal.gated}
             case Switch():
                 last = len(s.branches) - 1
