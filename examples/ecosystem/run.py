@@ -1,8 +1,8 @@
-"""Runs the example of each library, compares it with what real jax gives, runs optax's own tests, and writes
-docs/ecosystem.md. `make test-ecosystem`
+"""Runs the example of each library, compares it with what real jax gives, runs the libraries' own tests
+(suites.py), and writes docs/ecosystem.md. `make test-ecosystem`
 
 python examples/ecosystem/run.py                  all of it
-python examples/ecosystem/run.py optax numpyro    these examples alone, without optax's tests; nothing is written
+python examples/ecosystem/run.py optax numpyro    these examples alone, without the tests; nothing is written
 python examples/ecosystem/run.py --expect PYTHON  writes expected.json with an interpreter that has real jax and the
 libraries
 """
@@ -18,7 +18,8 @@ import subprocess
 import sys
 import tempfile
 import time
-import xml.etree.ElementTree as ET
+
+import suites
 
 HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "ecosystem.md"
@@ -119,81 +120,6 @@ def run_all(names) -> tuple[list[str], int]:
     return rows, failed
 
 
-def shares(folder: pathlib.Path, n: int) -> list[list[str]]:
-    """The test files of a package in `n` parts that take about as long; a file's size tells."""
-    parts: list[tuple[int, list[str]]] = [(0, []) for _ in range(n)]
-    for file in sorted(folder.rglob("*_test.py"), key=lambda f: (-f.stat().st_size, str(f))):
-        size, least = parts[0]
-        parts = sorted([*parts[1:], (size + file.stat().st_size, [*least, str(file.relative_to(folder))])])
-    return [files for _, files in parts if files]
-
-
-def optax_tests() -> tuple[list[str], int]:
-    """The part of the page about optax's own tests, and how many fail without a reason that is known."""
-    reasons = json.loads((HERE / "optax_failures.json").read_text())
-    import optax
-
-    package = pathlib.Path(optax.__file__).parent
-    with tempfile.TemporaryDirectory() as folder:
-        reports = []
-        running = []
-        for i, files in enumerate(shares(package, os.cpu_count() or 1)):
-            reports.append(pathlib.Path(folder) / f"{i}.xml")
-            running.append(
-                subprocess.Popen(
-                    [
-                        sys.executable,
-                        "-m",
-                        "pytest",
-                        "-q",
-                        "-p",
-                        "no:cacheprovider",
-                        "-c",
-                        os.devnull,
-                        f"--rootdir={package.parent}",
-                        f"--junitxml={reports[-1]}",
-                        *files,
-                    ],
-                    cwd=package,
-                    stdout=subprocess.DEVNULL,
-                )
-            )
-        for process in running:
-            process.wait()
-        cases = [case for report in reports for case in ET.parse(report).getroot().iter("testcase")]
-    bad = [
-        f"{c.get('classname')}.{c.get('name')}"
-        for c in cases
-        if c.find("failure") is not None or c.find("error") is not None
-    ]
-    skipped = sum(c.find("skipped") is not None for c in cases)
-    print(
-        f"optax: {len(cases)} tests, {len(cases) - len(bad) - skipped} pass, {skipped} skip themselves, {len(bad)}"
-        " fail",
-        flush=True,
-    )
-    lines = [
-        "",
-        "## optax's own tests",
-        "",
-        f"{len(cases)} tests: {len(cases) - len(bad) - skipped} pass, {skipped} skip themselves, {len(bad)} fail.",
-        "",
-    ]
-    unknown = 0
-    if bad:
-        lines += ["| failing | reason |", "|---|---|"]
-    for test in sorted(bad):
-        reason = next((why for part, why in reasons.items() if test.endswith(part)), None)
-        unknown += reason is None
-        lines.append(f"| `{test}` | {reason or 'not known'} |")
-        print("optax:", test, "|", reason or "NOT KNOWN", flush=True)
-    for part in reasons:
-        if not any(test.endswith(part) for test in bad):
-            unknown += 1
-            print("optax:", part, "is in optax_failures.json and passes: take it out", flush=True)
-    return lines, unknown
-
-
 def main(args: list[str]) -> None:
     if args[:1] == ["--expect"]:
         return expect(args[1])
@@ -201,7 +127,7 @@ def main(args: list[str]) -> None:
     assert "weft" in summary, f"the jax of this environment is not weft: {summary}"
     rows, failed = run_all(args or EXAMPLES)
     if not args:
-        tests, unknown = optax_tests()
+        tests, unknown = suites.run_all()
         PAGE.write_text(
             "\n".join(
                 [

@@ -144,7 +144,7 @@ def test_a_condition_in_a_buffer_is_the_flag(backend):
 
 
 def test_a_condition_that_changes_meanwhile_is_copied(backend):
-    """A carried condition; a carried index, which the branch changes; one condition for two branches, one in another."""
+    """A carried condition; a carried index, which the branch changes; one for two branches, one in another."""
     carried = lambda n: lax.while_loop(lambda v: v[0], lambda v: (v[1] < 3, v[1] + 1, v[2] * 2), (n > 0, n, 1.0))
     for n in (0, 1, 5):
         submits(backend, carried, jnp.int32(n))
