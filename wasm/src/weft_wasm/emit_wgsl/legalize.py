@@ -81,9 +81,9 @@ class _Legalizer:
     def run(self) -> Legal:
         p = self.program
         of_flags: dict[Buffer, While | Switch] = {}
-        for s, b in conditions_in_buffers(p.body):
-            of_flags.setdefault(b, s)  # where several depend on it, the others copy it
-        self.own_flags = {s: b for b, s in of_flags.items()}
+        for depends, b in conditions_in_buffers(p.body):
+            of_flags.setdefault(b, depends)  # where several depend on it, the others copy it
+        self.own_flags = {depends: b for b, depends in of_flags.items()}
         for b in (*p.inputs, *p.outputs, *p.temps, *constants_of(p)):
             self.buffers[b] = self.word_sized(b, "flag" if b in of_flags else None)
         for s in walk(p.body):
