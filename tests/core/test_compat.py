@@ -174,6 +174,24 @@ def test_a_generator_of_the_users(monkeypatch):
     assert pair.shape == (4,) and pair.dtype == jnp.uint32
 
 
+def test_where_a_pytree_is_no_prefix():
+    whole = {"a": (1, [2, 3]), "b": None, "c": weft.tree_util.Partial(max, 1)}
+    assert api_util.prefix_errors({"a": (0, [1, 2]), "b": None, "c": 1}, whole) == []
+    assert api_util.prefix_errors({"a": (0, [1]), "b": None, "c": 1}, whole, lambda x: type(x) is list) == []
+    first, second, third = api_util.prefix_errors(
+        {"a": (0, (1, 2)), "b": [0], "c": weft.tree_util.Partial(min, 1)}, whole
+    )
+    assert str(first("in_axes")) == (
+        "in_axes['a'][1] is no prefix of the value: it has PyTreeDef((*, *)) where the value has PyTreeDef([*, *])"
+    )
+    assert str(second("x")).startswith("x['b'] is no prefix of the value: it has PyTreeDef([*]) where the value has")
+    assert str(third("x")) == (
+        "x['c'] is no prefix of the value: both have a Partial there, with different data beside its children"
+    )
+    (other,) = api_util.prefix_errors({"x": 1}, {"y": 1})
+    assert isinstance(other("x"), ValueError)
+
+
 def test_values_that_are_no_arrays():
     class Box:
         pass

@@ -83,7 +83,7 @@ NAMES = {
     "_src.mesh": "weft.base.mesh: Mesh AbstractMesh",
     "_src.sharding_impls": "weft.base.mesh: NamedSharding SingleDeviceSharding PartitionSpec=P",
     "_src.state.types": "weft.base.avals: AbstractRef",
-    "_src.tree_util": "weft.compat.core: _registry",
+    "_src.tree_util": "weft.compat.core: _registry; weft.compat.api_util: prefix_errors",
     "_src.util": "weft.compat.api_util: safe_map safe_zip unzip2 split_list partition_list merge_lists",
     "extend.mlir": "weft.compat.mlir: deserialize_portable_artifact serialize_portable_artifact ir",
     "extend.mlir.ir": "",

@@ -6,7 +6,16 @@ from typing import Any, Callable, Iterable, Sequence
 
 from ..core.trace import get_aval as shaped_abstractify  # noqa: F401
 from ..api.functions import name_of
-from ..base.tree import broadcast_prefix, tree_flatten, tree_unflatten
+from ..base.tree import (
+    broadcast_prefix,
+    flatten_one_level_with_keys,
+    keyed_children,
+    keystr,
+    tree_flatten,
+    tree_structure,
+    tree_unflatten,
+    treedef_is_leaf,
+)
 from .core import DebugInfo
 from .linear_util import WrappedFun, transformation_with_aux
 
@@ -84,6 +93,29 @@ def argnums_partial(
         return call(*[values[i] for i in range(len(args))], **kwargs)
 
     return f.wrap(partly, (), None), tuple(args[i] for i in wanted)
+
+
+def prefix_errors(prefix_tree, full_tree, is_leaf: Callable | None = None) -> list[Callable[[str], ValueError]]:
+    """Where a pytree is no prefix of another: for each place a function from the pytree's name to an error about it."""
+    found: list[Callable[[str], ValueError]] = []
+
+    def compare(prefix, full, path: tuple) -> None:
+        if treedef_is_leaf(tree_structure(prefix, is_leaf)):
+            return
+        (mine, data), theirs = flatten_one_level_with_keys(prefix), keyed_children(full)
+        keys = [key for key, _ in mine]
+        if type(prefix) is not type(full) or theirs is None or [key for key, _ in theirs] != keys:
+            reason = f"it has {tree_structure(prefix)} where the value has {tree_structure(full)}"
+        elif flatten_one_level_with_keys(full)[1] != data:
+            reason = f"both have a {type(full).__name__} there, with different data beside its children"
+        else:
+            for (key, a), (_, b) in zip(mine, theirs):
+                compare(a, b, (*path, key))
+            return
+        found.append(lambda name: ValueError(f"{name}{keystr(path)} is no prefix of the value: {reason}"))
+
+    compare(prefix_tree, full_tree, ())
+    return found
 
 
 def flatten_axes(name: str, treedef, axis_tree, *, kws: bool = False, tupled_args: bool = False) -> list:
