@@ -1,11 +1,12 @@
 """Loops and branches whose kernels test their conditions themselves, so that the host need not read them first."""
 
 import json
+from unittest import mock
 
 import numpy as np
 import pytest
 from weft_wasm.artifact import Artifact, ArtifactError
-from weft_wasm.emit_wgsl import DEFAULT_LIMITS
+from weft_wasm.emit_wgsl import DEFAULT_LIMITS, compile_webgpu
 
 import weft
 import weft.numpy as jnp
@@ -34,6 +35,13 @@ def submits(backend, fun, *args) -> int:
     for g, w in zip(got, want, strict=True):
         np.testing.assert_allclose(np.asarray(g), w, rtol=1e-5, atol=1e-6)
     return count
+
+
+def _of_every_device(monkeypatch) -> mock.Mock:
+    """Programs are compiled for the limits that every device has."""
+    changed = mock.Mock(side_effect=lambda program, limits, check: compile_webgpu(program, DEFAULT_LIMITS, check=check))
+    monkeypatch.setattr("weft_wasm.backends.webgpu.compile_webgpu", changed)
+    return changed
 
 
 def collatz(n):
@@ -160,6 +168,18 @@ def test_a_condition_that_changes_meanwhile_is_copied(backend):
         submits(backend, lambda x: twice(x > 0, x), jnp.float32(1 if p else -1))
 
 
+def test_a_kernel_may_compute_more_conditions_than_it_can_bind(backend, monkeypatch):
+    compile_webgpu = _of_every_device(monkeypatch)
+
+    def fun(x):
+        conditions = [x > k for k in range(12)]
+        return sum(lax.cond(p, lambda v, k=k: v * k, lambda v: v + 1, x) for k, p in enumerate(conditions))
+
+    for x in (-1.0, 3.5, 20.0):
+        submits(backend, fun, jnp.float32(x))
+    assert compile_webgpu.called
+
+
 def test_what_has_to_wait_waits(backend):
     """Loops of unknown length in others, conditions deep in others, calls of the host."""
     inner = lambda x: lax.while_loop(lambda y: y < 10.0, lambda y: y * 2 + 1, x)
@@ -191,11 +211,7 @@ def test_what_has_to_wait_waits(backend):
 
 def test_conditions_fit_into_the_bindings_that_every_device_has(monkeypatch):
     """A kernel of eight arguments, within a loop and a branch."""
-    monkeypatch.setattr(
-        "weft_wasm.backends.webgpu.compile_webgpu",
-        lambda program, limits, check: _compile(program, DEFAULT_LIMITS, check=check),
-    )
-    from weft_wasm.emit_wgsl import compile_webgpu as _compile
+    compile_webgpu = _of_every_device(monkeypatch)
 
     def fun(n, *xs):
         def body(v):
@@ -210,6 +226,7 @@ def test_conditions_fit_into_the_bindings_that_every_device_has(monkeypatch):
     want = interpret(lower_types(closed), [np.int32(3), *xs])
     for g, w in zip(weft.jit(fun)(3, *xs), want):
         np.testing.assert_allclose(np.asarray(g), w, rtol=1e-5)
+    assert compile_webgpu.called
 
 
 def test_a_gated_plan_that_copies_or_waits_is_refused():

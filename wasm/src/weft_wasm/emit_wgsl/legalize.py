@@ -209,13 +209,12 @@ class _Legalizer:
             own = [b for b in mine if b.role not in ("temp", "constant")]
             shared = any(b.role == "constant" for b in mine) + 1
             excess = len(own) + shared - (self.max_bindings - self.gates)
-            for b in sorted((b for b in own if b.role in ("input", "output")), key=lambda b: b.nbytes)[
-                : max(excess, 0)
-            ]:
+            movable = sorted((b for b in own if b.role in ("input", "output", "flag")), key=lambda b: b.nbytes)
+            for b in movable[: max(excess, 0)]:
                 moved[b] = self.temp(b.name, b.dtype, b.shape)
         for b, temp in moved.items():
             before.append(self.whole(temp, b))
-            if b.role == "output":
+            if b.role != "input":
                 after.append(self.whole(b, temp))
         if moved:
             kernel = Kernel(kernel.name, Rewriter(moved).block(kernel.body), kernel.workgroup)
