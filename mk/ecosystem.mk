@@ -12,7 +12,7 @@ $(ECO)/.ready: examples/ecosystem/requirements.txt examples/ecosystem/constraint
 	@touch $@
 
 ##@ test at length
-## test-ecosystem: examples of optax, flax, equinox, numpyro and others on weft, and optax's own tests; writes docs/ecosystem.md
+## test-ecosystem: examples of optax, flax, equinox, numpyro and others on weft, and the own tests of optax and flax; writes docs/ecosystem.md
 test-ecosystem: $(ECO)/.ready
 	@$(ECO)/bin/python examples/ecosystem/run.py
 
