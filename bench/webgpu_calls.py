@@ -1,5 +1,5 @@
 """What a jit call of a tiny function takes on WebGPU on the desktop: from Python to the submit of its commands, and the
-submit; and the same commands by wgpu-py's own objects, in the same run.
+submit; and the same commands by wgpu-py's own objects, and by the functions under them, in the same run.
 
 python bench/webgpu_calls.py
 """
@@ -50,15 +50,15 @@ def microseconds(call, wait, timed):
     return statistics.median(before), statistics.median(submits)
 
 
-def by_objects(device):
-    """The same kernel by the objects of wgpu-py, with a bind group that is made once."""
+def alone(device):
+    """The same kernel without weft, with a bind group that is made once: (by objects, by functions, a wait)."""
     buffers = [device.create_buffer(size=64, usage=USAGE) for _ in range(2)]
     module = device.create_shader_module(code=KERNEL)
     pipeline = device.create_compute_pipeline(layout="auto", compute={"module": module, "entry_point": "main"})
     entries = [{"binding": k, "resource": {"buffer": b}} for k, b in enumerate(buffers)]
     group = device.create_bind_group(layout=pipeline.get_bind_group_layout(0), entries=entries)
 
-    def call():
+    def by_objects():
         encoder = device.create_command_encoder()
         compute = encoder.begin_compute_pass()
         compute.set_pipeline(pipeline)
@@ -67,7 +67,12 @@ def by_objects(device):
         compute.end()
         device.queue.submit([encoder.finish()])
 
-    return call, lambda: device.queue.read_buffer(buffers[1])
+    def by_functions():
+        commands = wgpu_commands.Commands(device)
+        commands.dispatch(pipeline, group, (1, 1, 1))
+        commands.submit()
+
+    return by_objects, by_functions, lambda: device.queue.read_buffer(buffers[1])
 
 
 def main():
@@ -83,13 +88,12 @@ def main():
 
     call()
     before, submit = microseconds(call, lambda: x.block_until_ready(), timed)
-    objects, read = by_objects(own)
-    plain, _ = microseconds(objects, read, timed)
+    by_objects, by_functions, read = alone(own)
+    objects, _ = microseconds(by_objects, read, timed)
+    functions = sum(microseconds(by_functions, read, timed))
     print(f"wgpu {wgpu.__version__}, {device.device_kind}")
     print(f"weft.jit(lambda x: x + 1): {before:.0f} us from Python to the submit, {submit:.0f} us in it")
-    print(
-        f"its commands by wgpu-py's objects: {plain:.0f} us with the submit; weft {(before + submit) / plain:.2f} of it"
-    )
+    print(f"its commands alone, with the submit: {objects:.0f} us by wgpu-py's objects, {functions:.0f} by functions")
 
 
 if __name__ == "__main__":

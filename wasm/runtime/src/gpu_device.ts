@@ -360,8 +360,8 @@ export class GpuDevice {
     for (;;) {
       const before = performance.now();
       for (let i = 0; i < batch; i++) {
-        await this.encodeWaiting(run, step.cond);
-        await this.encodeWaiting(run, step.body);
+        this.encode(run, step.cond);
+        this.encode(run, step.body);
       }
       if ((await this.word(run, step.flag)) === 0) return;
       if (performance.now() - before < BATCH_MS) batch = Math.min(2 * batch, most);

@@ -1,5 +1,6 @@
-"""Loop IR → loop IR that WebGPU can run: word-sized buffers, loop variables of the program in buffers, copies and loops
-that only the device can count as kernels, and no more buffers in a kernel than a shader stage binds.
+"""Loop IR → loop IR that WebGPU can run: word-sized buffers, loop variables of the program in buffers, copies and
+loops that only the device can count as kernels, no more buffers in a kernel than a shader stage binds, and conditions
+that kernels test themselves.
 """
 
 from __future__ import annotations
@@ -212,9 +213,10 @@ class _Legalizer:
             movable = sorted((b for b in own if b.role in ("input", "output", "flag")), key=lambda b: b.nbytes)
             for b in movable[: max(excess, 0)]:
                 moved[b] = self.temp(b.name, b.dtype, b.shape)
+        changed = written(kernel.body) if moved else []
         for b, temp in moved.items():
             before.append(self.whole(temp, b))
-            if b.role != "input":
+            if b in changed:
                 after.append(self.whole(b, temp))
         if moved:
             kernel = Kernel(kernel.name, Rewriter(moved).block(kernel.body), kernel.workgroup)

@@ -450,9 +450,9 @@ def _pack(
     limit: int | None = None,
     count: int = 1,
 ) -> list[Stmt]:
-    """panel[start + k·width + r] = element(first + r, k); k from `terms` to kc is zero, and from `limit` on rows repeat
-    the last one. Lanes run along whichever index the operand is contiguous in. `count` panels one after the other:
-    along the rows of a matrix, they share the lines of the cache.
+    """panel[start + k·width + r] = element(first + r, k); k from `terms` to kc is zero, and from `limit` on rows
+    repeat the last one. Lanes run along whichever index the operand is contiguous in. `count` panels one after the
+    other: along the rows of a matrix, they share the lines of the cache.
     """
     z, r = Var("z"), Var("r")
 

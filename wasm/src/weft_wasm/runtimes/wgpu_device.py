@@ -370,6 +370,7 @@ class _Run:
     def __init__(self, device: WgpuDevice, loaded: Loaded, buffers: list[DeviceBuffer]):
         self.device, self.loaded, self.buffers = device, loaded, buffers
         self.commands = Commands(device.device)
+        self.groups: dict[int, Any] = {}  # bind groups by id of the steps that this run has encoded
 
     def steps(self, steps: Sequence[Step]) -> None:
         for step in steps:
@@ -394,8 +395,10 @@ class _Run:
                     self.call(step)
 
     def dispatch(self, step: Step) -> None:
-        kernel = step["kernel"]
-        group = self.loaded.group(self.device.device, kernel, [self.buffers[b] for b in step["bind"]])
+        kernel, group = step["kernel"], self.groups.get(id(step))
+        if group is None:
+            group = self.loaded.group(self.device.device, kernel, [self.buffers[b] for b in step["bind"]])
+            self.groups[id(step)] = group
         self.commands.dispatch(self.loaded.pipelines[kernel].compute, group, step["groups"])
 
     def loop(self, step: Step) -> None:
