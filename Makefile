@@ -11,6 +11,9 @@ PYTEST := $(PY) -m pytest
 # On both cores. A worker that crashes ends the run: in place of one that crashes at the end, xdist starts another and waits for it without end.
 PYTESTS := $(PYTEST) -n 2 --max-worker-restart=0
 
+# Hundreds of tests start Python anew, hosts for example: let each find what the first has compiled of the sources.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup vulkan haproxy clean demo format lint types test test-quick test-python test-oracle test-random test-passes test-gpu test-hostile test-mutants wheels coverage accuracy test-random-coverage test-math
 
