@@ -86,6 +86,7 @@ def reach(sampled: list[tuple[int, str, Mutant]], tests: list[str], workers: int
             by_file.setdefault(m.file, []).append((k, m))
     for file, mutants in by_file.items():
         tree.put(copy, file, tree.marked((copy / file).read_bytes(), mutants))
+    tree.compile_sources(copy)
     (folder / "sample.json").write_text(json.dumps([m.key for _, _, m in sampled]))
     arguments = [*tests, *(["-n", str(workers), "--dist", "worksteal"] if workers > 1 else [])]
     code = tree.pytest(copy, arguments, log=BUILD / "reach.log", WEFT_REACH=str(folder))
