@@ -398,6 +398,12 @@ BAD = {
         ValueError,
         "has a stride",
     ),
+    "random keys": (lambda: run(lambda k, o: None, weft.random.key(0)), TypeError, r"args\[0\] is key<fry>.*key_data"),
+    "random keys of its own": (
+        lambda: run(lambda x, o, k: None, X, scratch_shapes=[pl.ANY((), weft.random.key(0).dtype)]),
+        TypeError,
+        "scratch_shapes is key<fry>.*wrap_key_data",
+    ),
     "power of two": (lambda: pl.next_power_of_2(-1), ValueError, "not negative"),
 }
 

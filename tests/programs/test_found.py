@@ -13,6 +13,7 @@ import weft.numpy as jnp
 from weft import lax
 from weft.core.interpret import interpret
 from weft.experimental import io_callback
+from weft.experimental import pallas as pl
 
 
 @pytest.fixture(params=under_test("cpu", "reference", "wasm", "webgpu"), autouse=True)
@@ -614,3 +615,17 @@ def test_reflections_of_columns_that_begin_with_zero(zero, head):
     h = np.zeros((4, 4), np.float32)
     h[1:, :1] = column
     np.testing.assert_allclose(np.asarray(lax.linalg.hessenberg(h)[0])[1, 0], head, rtol=1e-6)
+
+
+def test_a_kernel_draws_random_numbers():
+    """No platform could: only the program around a kernel was one over words, which keys are in memory."""
+    draw = lambda k: weft.random.uniform(weft.random.fold_in(weft.random.key(1), k), (2,))
+
+    def kernel(words, o):
+        o[...] = draw(pl.program_id(0)) + weft.random.uniform(weft.random.wrap_key_data(words[...]), (2,))
+
+    shape, part = weft.ShapeDtypeStruct((4,), "float32"), pl.BlockSpec((2,), lambda i: i)
+    f = pl.pallas_call(kernel, shape, grid=2, in_specs=[pl.BlockSpec()], out_specs=part)
+    key = weft.random.key(7)
+    want = np.concatenate([draw(k) for k in range(2)]) + np.tile(weft.random.uniform(key, (2,)), 2)
+    np.testing.assert_allclose(weft.jit(f)(weft.random.key_data(key)), want, rtol=1e-6)

@@ -24,6 +24,7 @@ from ..primitives.linear import broadcast_to_axis, full, moveaxis, reshape, zero
 from ..primitives.rules import scalar_like
 from ..transforms.discharge import discharge
 from ..transforms.jvp import jvp_jaxpr
+from ..transforms.physical import lower_types
 from ..transforms.stage import stage_closed
 from .common import reorder
 from .scan import scan
@@ -86,8 +87,8 @@ class Kernel:
 
     @functools.cached_property
     def on_values(self) -> ClosedJaxpr:
-        """(indices, values of the references) -> their values after the kernel has run."""
-        return discharge(self.closed)
+        """(indices, values of the references) -> their values after the kernel has run. Random keys are words in it."""
+        return lower_types(discharge(self.closed))
 
     @functools.cached_property
     def written(self) -> list[bool]:

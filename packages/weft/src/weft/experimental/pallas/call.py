@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from contextvars import ContextVar
-from typing import Any, Callable, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from ... import lax
 from ... import numpy as jnp
@@ -358,6 +358,7 @@ def _prepare(form: _Form, avals: Sequence[ShapedArray], tree: PyTreeDef, names: 
         if not isinstance(s, MemoryRef):
             raise TypeError(at_user_line(f"pallas_call: scratch_shapes has {s!r}. Give pl.ANY(shape, dtype) for each."))
     held = [*avals, *out_avals]
+    _no_keys(zip([*names, *out_names, *["scratch_shapes"] * len(scratch)], [*held, *[s.inner_aval for s in scratch]]))
     refs = [AbstractRef(shaped(c.block.shape, a.dtype)) for c, a in zip(cuts, held)]
     refs += [s.get_ref_aval() for s in scratch]
     closed = _traced(form, grid, refs, len(avals), tree, out_tree, scratch_tree, [*names, *out_names])
@@ -365,6 +366,18 @@ def _prepare(form: _Form, avals: Sequence[ShapedArray], tree: PyTreeDef, names: 
     kernel = Kernel(form.name, closed, len(grid), form.parallel or (False,) * len(grid))
     call = Call(kernel, grid, tuple([c.block for c in cuts]), padded, aliases)
     return _Prepared(call, cuts, out_avals, out_tree)
+
+
+def _no_keys(named: Iterable[tuple[str, ShapedArray]]) -> None:
+    for name, aval in named:
+        if dtypes.is_key(aval.dtype):
+            raise TypeError(
+                at_user_line(
+                    f"pallas_call: {name} is {aval.str_short()}, random keys, which no reference of a kernel holds."
+                    " Pass their words, weft.random.key_data(key), and make keys of them in the kernel:"
+                    " weft.random.wrap_key_data(ref[...])."
+                )
+            )
 
 
 def _traced(
