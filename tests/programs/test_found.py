@@ -629,3 +629,32 @@ def test_a_kernel_draws_random_numbers():
     key = weft.random.key(7)
     want = np.concatenate([draw(k) for k in range(2)]) + np.tile(weft.random.uniform(key, (2,)), 2)
     np.testing.assert_allclose(weft.jit(f)(weft.random.key_data(key)), want, rtol=1e-6)
+
+
+def test_the_index_of_a_loop_is_an_operand_of_a_kernel():
+    """The compiler of kernels took an operand without memory for a number that it knows."""
+
+    def inner(k, o):
+        o[...] = 10 * k[...] + lax.iota("int32", 2)
+
+    rows = pl.pallas_call(inner, weft.ShapeDtypeStruct((2,), "int32"))
+
+    def outer(x, o):
+        o[...] = x[...] + rows(pl.program_id(0))
+
+    part, shape = pl.BlockSpec((None, 2), lambda i: (i, 0)), weft.ShapeDtypeStruct((3, 2), "int32")
+    f = pl.pallas_call(outer, shape, grid=3, in_specs=[part], out_specs=part)
+    np.testing.assert_array_equal(weft.jit(f)(np.zeros((3, 2), np.int32)), [[0, 1], [10, 11], [20, 21]])
+    stacked = lambda: lax.map(rows, lax.iota("int32", 3))
+    np.testing.assert_array_equal(weft.jit(stacked)(), [[0, 1], [10, 11], [20, 21]])
+
+
+def test_blocks_without_elements():
+    """A copy of a block that is no run of memory asked for the indices of an element."""
+
+    def kernel(x, o):
+        o[...] = lax.cumsum(x[...])
+
+    part, shape = pl.BlockSpec((2, 2, 1), lambda i: (0, i, 0)), weft.ShapeDtypeStruct((2, 4, 0), "float32")
+    f = pl.pallas_call(kernel, shape, grid=2, in_specs=[part], out_specs=part)
+    assert np.asarray(weft.jit(f)(np.zeros((2, 4, 0), np.float32))).shape == (2, 4, 0)

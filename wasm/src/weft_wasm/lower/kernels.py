@@ -86,7 +86,10 @@ class _Grid:
                 first += self.filled(place, ref)
             else:
                 array = arrays[k]
-                if array is None:  # one number everywhere, which the graph knows
+                if array is None:  # one number everywhere, which the graph knows, or the index of a loop outside
+                    known = body.scalars.get(self.node.inputs[k])
+                    if known is not None:
+                        self.scalars[ref] = known
                     targets.append(None)
                     continue
                 if k >= inputs and k - inputs in aliases:

@@ -463,6 +463,8 @@ class GraphLowering:
 
     def copied(self, target: Place, source: Place, count: int) -> list[Stmt]:
         """Statements that put elements of a place into another one."""
+        if not count:
+            return []
         if target.steps is None and source.steps is None:
             return [target.copy(source, count)]
         loops, blocks = self.nest(choose(count, target.splits | source.splits))
