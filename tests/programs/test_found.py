@@ -658,3 +658,14 @@ def test_blocks_without_elements():
     part, shape = pl.BlockSpec((2, 2, 1), lambda i: (0, i, 0)), weft.ShapeDtypeStruct((2, 4, 0), "float32")
     f = pl.pallas_call(kernel, shape, grid=2, in_specs=[part], out_specs=part)
     assert np.asarray(weft.jit(f)(np.zeros((2, 4, 0), np.float32))).shape == (2, 4, 0)
+
+
+def test_a_kernel_asks_for_its_platform():
+    """The question stayed in kernels, where no platform has an answer."""
+
+    def kernel(x, o):
+        o[...] = lax.platform_dependent(x[...], tpu=lambda x: x * 0, default=lambda x: x + pl.program_id(0))
+
+    part = pl.BlockSpec((2,), lambda i: i)
+    f = pl.pallas_call(kernel, weft.ShapeDtypeStruct((4,), "int32"), grid=2, in_specs=[part], out_specs=part)
+    assert np.asarray(weft.jit(f)(np.arange(4, dtype=np.int32))).tolist() == [0, 1, 3, 4]

@@ -241,6 +241,18 @@ class ClosedJaxpr:
         return show_jaxpr(self.jaxpr)
 
 
+class Held:
+    """A parameter around a program that its equation does not run on its operands, as a kernel's runs on references:
+    `subjaxprs` and `map_jaxprs` pass it by.
+    """
+
+    closed: ClosedJaxpr
+
+    def holding(self, closed: ClosedJaxpr) -> Held:
+        """The same around another program."""
+        raise NotImplementedError(type(self).__name__)
+
+
 # `weft.core.pretty` defines these: the printer needs the classes above.
 show_jaxpr: Hook[[Jaxpr], str] = Hook("printing a jaxpr")
 show_eqn: Hook[[JaxprEqn], str] = Hook("printing an equation")

@@ -14,7 +14,7 @@ from ..base import dtypes, limits
 from ..base.annotations import override
 from ..base.avals import AbstractRef, array_aval, reshaped, shaped, tangent_aval
 from ..base.errors import at_user_line
-from ..core.jaxpr import ClosedJaxpr, TypedScalar, eval_jaxpr
+from ..core.jaxpr import ClosedJaxpr, Held, TypedScalar, eval_jaxpr
 from ..core.primitive import AsDecomposed, Primitive, Zero, unsupported
 from ..core.trace import get_aval
 from ..core.wire import IS_OPENED
@@ -70,7 +70,7 @@ class Block:
 
 
 @final
-class Kernel:
+class Kernel(Held):
     """A kernel: a jaxpr of `axes` indices of the grid (its last ones: earlier ones are mapped axes), and of references
     to blocks of the operands, of the results, and to scratch memory.
 
@@ -79,6 +79,10 @@ class Kernel:
 
     def __init__(self, name: str, closed: ClosedJaxpr, axes: int, parallel: tuple[bool, ...]):
         self.name, self.closed, self.axes, self.parallel = name, closed, axes, parallel
+
+    @override
+    def holding(self, closed: ClosedJaxpr) -> Kernel:
+        return Kernel(self.name, closed, self.axes, self.parallel)
 
     @functools.cached_property
     def refs(self) -> list[ShapedArray]:
@@ -254,7 +258,7 @@ def _jvp(primals: Sequence[Value], tangents: Sequence[Value], **params: Any) -> 
     groups = (range(n), range(n, n + m), range(n + m, size))
     order = [k for group in groups for k in (*group, *[tangent_of[g] for g in group if g in tangent_of])]
     closed = reorder(both, [*range(kernel.axes), *[kernel.axes + k for k in order]])
-    new_kernel = Kernel(kernel.name, closed, kernel.axes, kernel.parallel)
+    new_kernel = kernel.holding(closed)
     with_tangents = lambda part: [b for k, b in zip(part, [call.blocks[k] for k in part]) if k in tangent_of]
     blocks = (*call.blocks[:n], *with_tangents(range(n)), *call.blocks[n:], *with_tangents(range(n, n + m)))
     out_ts = [tangent_aval(a) for a, s in zip(call.out_avals, smooth[n:]) if s]

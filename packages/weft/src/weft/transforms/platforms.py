@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ..base import dtypes
 from ..base.avals import ShapedArray, shaped
 from ..core.carries import Runs
-from ..core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, TypedScalar, eval_equations, map_jaxprs
+from ..core.jaxpr import ClosedJaxpr, Held, Jaxpr, JaxprEqn, TypedScalar, eval_equations, map_jaxprs
 from ..core.memo import inner_jaxprs, memoized, memoized_closed
 from ..core.primitive import Primitive, unsupported
 from ..core.wire import NOTHING, TEXT, either, many, portable
@@ -63,8 +63,9 @@ platform_index_p.jvp = unsupported("it has no arguments, so no derivative meets 
 @memoized
 def depends_on_platform(jaxpr: Jaxpr) -> bool:
     """Whether a program asks which platform it runs on."""
+    held = [v.closed.jaxpr for e in jaxpr.eqns for v in e.params.values() if isinstance(v, Held)]
     return any([e.primitive is platform_index_p for e in jaxpr.eqns]) or any(
-        map(depends_on_platform, inner_jaxprs(jaxpr))
+        map(depends_on_platform, [*inner_jaxprs(jaxpr), *held])
     )
 
 
@@ -90,6 +91,8 @@ def _for_platform(closed: ClosedJaxpr, platform: str, branches_of: tuple[str, ..
 def _run(
     jaxpr: Jaxpr, consts: Sequence[Value], args: Sequence[Value], platform: str, branches_of: tuple[str, ...]
 ) -> list[Any]:
+    chosen = lambda closed: for_platform(closed, platform, branches_of)
+
     def apply(eqn: JaxprEqn, values: list[Value]) -> Sequence[Any]:
         primitive, params, carries = eqn.primitive, eqn.params, eqn.primitive.carries
         outs: Any
@@ -99,13 +102,11 @@ def _run(
             branch = carries.chosen(params, values, values[0].val)
             outs = _run(branch.closed.jaxpr, branch.closed.consts, branch.arguments(values), platform, branches_of)
         else:
-            outs = primitive.bind(
-                *values,
-                **{
-                    k: map_jaxprs(v, lambda closed: for_platform(closed, platform, branches_of))
-                    for k, v in params.items()
-                },
-            )
+            given = {
+                k: v.holding(chosen(v.closed)) if isinstance(v, Held) else map_jaxprs(v, chosen)
+                for k, v in params.items()
+            }
+            outs = primitive.bind(*values, **given)
         return outs if primitive.multiple_results else [outs]
 
     return eval_equations(jaxpr, consts, args, apply)
