@@ -13,6 +13,7 @@ from weft_wasm.ir.nodes import (
     Assign,
     Barrier,
     Buffer,
+    Const,
     Copy,
     Declare,
     Expr,
@@ -201,12 +202,60 @@ class Kernels(Statements):
             left, test = self.temp("left", "i32", ()), self.temp("test", "bool", ())
             start = Kernel("start", [Store(left, i32(0), i32(int(self.rng.integers(3))))])
             check = Kernel("check", [Store(test, i32(0), nodes.gt(left[0], 0))])
-            step = Kernel("step", [Store(left, i32(0), left[0] - 1)])
+            again = self.pick([[], [Store(test, i32(0), Const(True, "bool"))]])  # which the check writes over
+            step = Kernel("step", [Store(left, i32(0), left[0] - 1), *again])
             return [start, While([check], test[0], [*self.body(names, depth - 1), step])]
-        if choice < 0.88:
+        if choice < 0.83:
             then, orelse = self.body(names, depth - 1), self.pick([[], self.body(names, depth - 1)])
             return [If(lt(self.state[3], 9), then, orelse)]
-        return [Switch(self.state[2], [self.body(names, depth - 1) for _ in range(3)])]
+        if choice < 0.9:
+            return self.grid(names)
+        branches = [self.body(names, depth - 1) for _ in range(3)]
+        if self.rng.random() < 0.5:
+            return [Switch(self.state[2], branches)]
+        index = self.temp("index", "i32", ())  # a branch may write over it
+        branches[1] += self.pick([[], [Kernel("later", [Store(index, i32(0), i32(2))])]])
+        return [Kernel("choose", [Store(index, i32(0), self.at([self.state[2]], 4))]), Switch(index[0], branches)]
+
+    def grid(self, names: list[Expr]) -> list[Stmt]:
+        """Kernels in a parallel loop, which is to become one kernel. Each iteration has a row of its own."""
+        rows, columns = Var("row"), Var("column")
+        if self.rng.random() < 0.3:
+            self.point = rows * 2 + columns
+            inner = For(columns, 2, self.of_row([*names, self.point], 2), "parallel")
+            return [For(rows, ROWS // 2, [inner], "parallel")]
+        self.point = rows
+        count = self.pick([ROWS, ROWS, nodes.Binary("and", self.x[1], i32(3))])
+        return [For(rows, count, self.of_row([*names, rows], 2), "parallel")]
+
+    def of_row(self, names: list[Expr], depth: int) -> list[Stmt]:
+        """Statements of the program level that use one row, and temps that hold nothing between iterations."""
+        out: list[Stmt] = []
+        row, k = self.point * WIDTH, Var("k")
+        inner = lambda *more: self.of_row([*names, *more], depth - 1)
+        for _ in range(self.rng.integers(1, 4)):
+            choice = self.rng.random() if depth else 0.0
+            if choice < 0.45:
+                out.append(Kernel("own", self.block(names, [], 1)))
+            elif choice < 0.6:
+                out.append(Copy(self.pick([self.state, self.out, self.out]), self.state, 2, row, row + 1))
+            elif choice < 0.7:
+                out.append(For(k, self.pick([2, nodes.Binary("and", self.state[row], i32(1))]), inner(k)))
+            elif choice < 0.8:
+                out.append(If(lt(self.state[row], 4), inner(), self.pick([[], inner()])))
+            elif choice < 0.9:
+                out.append(Switch(self.state[row + 1], [inner() for _ in range(2)]))
+            else:
+                left, test = self.temp("left", "i32", ()), self.temp("test", "bool", ())
+                out.append(Kernel("start", [Store(left, i32(0), self.at(names, 4))]))
+                check = Kernel("check", [Store(test, i32(0), nodes.gt(left[0], 0))])
+                step = Kernel("step", [Store(left, i32(0), left[0] - 1)])
+                out.append(While([check], test[0], [*inner(), step]))
+        if self.rng.random() < 0.1:
+            shared = Buffer("shared", "i32", (1,), "workgroup")
+            store = Store(self.out, row, shared[0] + 1)
+            out.append(Kernel("shared", [Store(shared, i32(0), self.value(names)), Barrier(), store], [shared]))
+        return out
 
     def body(self, names: list[Expr], depth: int) -> list[Stmt]:
         return [s for _ in range(self.rng.integers(1, 3)) for s in self.statement(names, depth)]

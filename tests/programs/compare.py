@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.core.interpret import ReferenceTrace, interpret
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
+from weft.higher_order.pallas_call import Kernel
 from weft.numpy import finfo
 
 from .types import EPSILON
@@ -73,7 +74,13 @@ def is_rounded(eqn: Any) -> bool:
     dtypes = [str(v.aval.dtype) for v in (*eqn.invars, *eqn.outvars) if hasattr(v.aval, "dtype")]
     if eqn.primitive.name in ROUNDED and any(d in EPSILON for d in dtypes):
         return eqn.primitive.name not in IN_PART or any(d not in ("float32", "float64") for d in dtypes if d in EPSILON)
-    return any(map(rounds, subjaxprs(eqn.params)))
+    return any(map(rounds, inside(eqn)))
+
+
+def inside(eqn: Any) -> list[Jaxpr]:
+    """The jaxprs that an equation holds, and those of kernels."""
+    kernels = [p.on_values.jaxpr for p in eqn.params.values() if isinstance(p, Kernel)]
+    return [*subjaxprs(eqn.params), *kernels]
 
 
 def rounds(jaxpr: Jaxpr) -> bool:
@@ -82,7 +89,7 @@ def rounds(jaxpr: Jaxpr) -> bool:
 
 def slack_of(eqn: Any) -> float:
     """The largest of the allowances for the dtypes in which an equation rounds."""
-    inner = [e for jaxpr in subjaxprs(eqn.params) for e in jaxpr.eqns if is_rounded(e)]
+    inner = [e for jaxpr in inside(eqn) for e in jaxpr.eqns if is_rounded(e)]
     if inner:
         return max(map(slack_of, inner))
     dtypes = [v.aval.dtype.name for v in (*eqn.invars, *eqn.outvars) if hasattr(v.aval, "dtype")]

@@ -13,7 +13,7 @@ from unittest import mock
 import passes
 from guarded import guarded_device
 from platforms import first_device, need
-from weft_wasm.emit_wgsl import compile_webgpu
+from weft_wasm.emit_wgsl import WgslError, compile_webgpu
 from weft_wasm.routines.gemm import Tile
 
 from .maker import Settings
@@ -75,6 +75,7 @@ EVERYTHING_LARGE = tuple(
         ("routines.implicit_gemm", "ROWS", 8),
         ("routines.implicit_gemm", "SMALL", 0),
         ("routines.implicit_gemm", "TERMS", 6),
+        ("passes.grids", "MOST_PRIVATE", 64),
         ("passes.kernel_fusion", "ROW_BYTES", 64),
         ("passes.kernel_fusion", "BATCH_BYTES", 1024),
     ]
@@ -98,18 +99,23 @@ SHADERS_LARGE = (
     # not more than LIMIT: the last part is a loop whose length only the device knows
     ("weft_wasm.lower.sequences", "PART", 2),
     ("weft_wasm.lower.sequences", "LONG", 8),
+    ("weft_wasm.routines.register_tiles", "ENOUGH", 2),
 )
 
 
 def within(**less: int) -> tuple[tuple[str, str, Any], ...]:
     """A change: shaders are compiled as for a device with lower limits."""
-    return (
-        (
-            "weft_wasm.backends.webgpu",
-            "compile_webgpu",
-            lambda program, limits, check=True: compile_webgpu(program, {**limits, **less}, check=check),
-        ),
-    )
+    compile = lambda program, limits, check=True: compile_webgpu(program, {**limits, **less}, check=check)
+    return (("weft_wasm.backends.webgpu", "compile_webgpu", compile),)
+
+
+def in_small_buffers(program: Any, limits: dict[str, int], check: bool = True) -> Any:
+    """Compiles for a device that binds few more bytes than the largest array has: temps have buffers of their own."""
+    limits = {**limits, "maxStorageBuffersPerShaderStage": 32}
+    for power in range(6, 14):
+        with contextlib.suppress(WgslError):
+            return compile_webgpu(program, {**limits, "maxStorageBufferBindingSize": 1 << power}, check=check)
+    return compile_webgpu(program, limits, check=check)
 
 
 @functools.cache
@@ -169,7 +175,7 @@ TARGETS: dict[str, list[Target]] = {
         ),
         shaders(
             "shaders, small buffers",
-            within(maxStorageBuffersPerShaderStage=32, maxStorageBufferBindingSize=1 << 14),  # of any array
+            (("weft_wasm.backends.webgpu", "compile_webgpu", in_small_buffers),),
         ),
     ],
 }

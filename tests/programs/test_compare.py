@@ -6,6 +6,7 @@ import pytest
 import weft
 import weft.numpy as jnp
 from weft import lax
+from weft.experimental import pallas as pl
 
 from .compare import mismatch, reference
 
@@ -55,3 +56,16 @@ def test_terms_that_cancel_may_do_so_wholly(k):
     fun = lambda x: lax.fft(x, "irfft", (4,)) != 0
     x = np.array([4, 0, 0], np.complex64)[[[0, 1, 2], [1, 0, 2]][k]]
     assert judged(fun, [x], lambda w: w) is None
+
+
+def test_what_a_kernel_rounds_may_differ():
+    def called(fun):
+        def kernel(x, o):
+            o[...] = fun(x[...])
+
+        return pl.pallas_call(kernel, weft.ShapeDtypeStruct((2,), "float32"))
+
+    x, nearly = F([1, 2]), lambda w: w * F(1 + 1e-6)
+    assert judged(called(jnp.sin), [x], nearly) is None
+    assert judged(called(jnp.sin), [x], lambda w: w * 1.01) is not None
+    assert judged(called(lax.neg), [x], nearly) is not None

@@ -105,8 +105,7 @@ class Program:
     def source(self) -> str:
         """Python source that defines the function `program`."""
         body = "\n".join(self.block.lines())
-        used = [text for name, text in HELPERS.items() if re.search(rf"\b{name}[(,]", body)]
-        return "\n".join([*used, body])
+        return "\n".join([*helpers(body), body])
 
     def function(self, log: list | None = None) -> Callable[..., Any]:
         """What the source defines. log: where functions of the host keep what they have seen."""
@@ -251,28 +250,97 @@ HELPERS = {
             from weft.sharding import AxisType, Mesh, NamedSharding, P
             return weft.reshard(x, NamedSharding(Mesh([default_device()], ("i",), (AxisType.Explicit,)), P("i")))
         """),
-    "over_blocks": textwrap.dedent("""\
-        def over_blocks(fun, x, rows):
+    "over_grid": textwrap.dedent("""\
+        def over_grid(way, fun, given, xs, outs, grid, ins, to, rooms, parallel=None, loose=False, **more):
+            from weft.core.jaxpr import eval_jaxpr
             from weft.experimental import pallas as pl
-            def kernel(x_ref, o_ref):
-                o_ref[...] = fun(x_ref[...], pl.program_id(0))
-            block = pl.BlockSpec((rows, *x.shape[1:]), lambda i: (i, *[0] * (x.ndim - 1)))
-            kept = weft.ShapeDtypeStruct(x.shape, x.dtype)
-            return pl.pallas_call(kernel, kept, grid=x.shape[0] // rows, in_specs=[block], out_specs=block)(x)
+            closed = weft.make_jaxpr(fun)(*[weft.ShapeDtypeStruct(*t) for t in given])
+            own = [jnp.asarray(c) for c in closed.consts]
+            n, m, k = len(xs), len(xs) + len(own), len(xs) + len(own) + len(outs)
+            def kernel(*refs):
+                clean = lambda x: numbers(x) if loose else x
+                call = lambda *xs: eval_jaxpr(closed.jaxpr, [r[...] for r in refs[n:m]], *map(clean, xs))
+                way(call, [pl.program_id(a) for a in range(len(grid))], refs[:n], refs[m:k], refs[k:])
+            specs = [pl.BlockSpec(*s) for s in (*ins, *[()] * len(own), *to)]
+            if parallel is not None:
+                more["compiler_params"] = pl.CompilerParams(dimension_semantics=parallel)
+            kept = [weft.ShapeDtypeStruct(*o) for o in outs]
+            rooms = [pl.ANY(*r) for r in rooms]
+            f = pl.pallas_call(
+                kernel, kept, grid=grid, in_specs=specs[:m], out_specs=specs[m:], scratch_shapes=rooms, **more
+            )
+            return f(*xs, *own)
         """),
-    "sum_of_blocks": textwrap.dedent("""\
-        def sum_of_blocks(x, rows):
+    "stored": textwrap.dedent("""\
+        def stored(call, ids, xs, outs, rooms):
+            for o, y in zip(outs, call(*[x[...] for x in xs], *ids)):
+                o[...] = y
+        """),
+    "added_up": textwrap.dedent("""\
+        def added_up(call, ids, xs, outs, rooms):
             from weft.experimental import pallas as pl
-            def kernel(x_ref, o_ref):
-                @pl.when(pl.program_id(0) == 0)
-                def begin():
-                    o_ref[...] = jnp.zeros(o_ref.shape, o_ref.dtype)
-                for k in range(rows):
-                    o_ref[...] += x_ref[k]
-            block = pl.BlockSpec((rows, *x.shape[1:]), lambda i: (i, *[0] * (x.ndim - 1)))
-            whole = pl.BlockSpec(x.shape[1:], lambda i: (0,) * (x.ndim - 1))
-            kept = weft.ShapeDtypeStruct(x.shape[1:], x.dtype)
-            return pl.pallas_call(kernel, kept, grid=x.shape[0] // rows, in_specs=[block], out_specs=whole)(x)
+            @pl.when(ids[-1] == 0)
+            def begin():
+                for o in outs:
+                    o[...] = jnp.zeros(o.shape, o.dtype)
+            for o, y in zip(outs, call(*[x[...] for x in xs], *ids)):
+                o[...] += y
+        """),
+    "added_apart": textwrap.dedent("""\
+        def added_apart(call, ids, xs, outs, rooms):
+            from weft.experimental import pallas as pl
+            @pl.when(ids[-1] == 0)
+            def begin():
+                for r in rooms:
+                    r[...] = jnp.zeros(r.shape, r.dtype)
+            for r, y in zip(rooms, call(*[x[...] for x in xs], *ids)):
+                r[...] += y
+            @pl.when(ids[-1] == pl.num_programs(len(ids) - 1) - 1)
+            def end():
+                for o, r in zip(outs, rooms):
+                    o[...] = r[...]
+        """),
+    "handed_on": textwrap.dedent("""\
+        def handed_on(call, ids, xs, outs, rooms):
+            found = call(*[x[...] for x in xs], *[numbers(r[...]) for r in rooms], *ids)
+            for o, r, y in zip(outs, rooms, found):
+                o[...] = r[...] = y
+        """),
+    "stored_if": textwrap.dedent("""\
+        def stored_if(call, ids, xs, outs, rooms):
+            from weft.experimental import pallas as pl
+            *found, flag = call(*[x[...] for x in xs], *ids)
+            @pl.when(flag)
+            def store():
+                for o, y in zip(outs, found):
+                    o[...] = y
+        """),
+    "by_blocks_of_one": textwrap.dedent("""\
+        def by_blocks_of_one(call, ids, xs, outs, rooms):
+            n = outs[0].shape[0]
+            def body(k, _):
+                given = [x[k] if x.shape[:1] == (n,) else x[...] for x in xs]
+                for o, y in zip(outs, call(*given, lax.convert_element_type(k, "int32"), *ids)):
+                    o[k] = y
+                return _
+            lax.fori_loop(0, n, body, 0)
+        """),
+    "repeated": textwrap.dedent("""\
+        def repeated(call, ids, xs, outs, rooms):
+            def body(k):
+                for o, y in zip(outs, call(*[x[...] for x in xs], *[numbers(o[...]) for o in outs], *ids)):
+                    o[...] = y
+                return k + 1
+            lax.while_loop(lambda k: k < 1 + (sum(ids) & 1), body, 0)
+        """),
+    "numbers": textwrap.dedent("""\
+        def numbers(x):
+            return jnp.where(x == x, x, jnp.zeros_like(x)) if jnp.issubdtype(x.dtype, jnp.inexact) else x
+        """),
+    "element": textwrap.dedent("""\
+        def element(size, *padding):
+            from weft.experimental import pallas as pl
+            return pl.Element(size, padding or (0, 0))
         """),
     "over_rows": textwrap.dedent("""\
         def over_rows(fun, whole=False):
@@ -298,6 +366,17 @@ HELPERS = {
             return (x + sum(ordered for ordered, _ in LOG) % 5).astype(x.dtype)
         """),
 }
+
+
+def helpers(source: str) -> list[str]:
+    """The texts of the helpers that a source calls, and of those that they call."""
+    used, texts = set[str](), [source]
+    while texts:
+        text = texts.pop()
+        more = {name for name in HELPERS.keys() - used if re.search(rf"\b{name}[(,]", text)}
+        texts += [HELPERS[name] for name in more]
+        used |= more
+    return [text for name, text in HELPERS.items() if name in used]
 
 
 def groups(values: tuple[Value, ...], sizes: tuple[int, ...]) -> Iterator[tuple[Value, ...]]:

@@ -10,6 +10,7 @@ from . import (
     elementwise,
     host,
     indexing,
+    kernels,
     placing,
     reductions,
     sorting,
@@ -30,6 +31,7 @@ FAMILIES: dict[str, Family] = {
     **chance.FAMILIES,
     **special.FAMILIES,
     **calls.FAMILIES,
+    **kernels.FAMILIES,
     **placing.FAMILIES,
     **host.FAMILIES,
 }

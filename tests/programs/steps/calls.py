@@ -78,25 +78,10 @@ def solution_with_pivots(m: Maker) -> None:
         m.emit(f"householder({text}, swap=True)[2]", v, type=Type("int32", (2, columns)))
 
 
-def kernel(m: Maker) -> None:
-    """Written over blocks of some rows, which has no derivatives in reverse."""
-    v = m.still(m.within(m.value("fiu", least=1), 4.0))
-    n = v.type.shape[0]
-    if not v.type.size:
-        return
-    rows = m.rng.choice([k for k in range(1, n + 1) if n % k == 0])
-    if v.type.rank > 1 and m.chance(0.4):
-        m.emit(f"sum_of_blocks({{0}}, {rows})", v, type=v.type.shaped(*v.type.shape[1:]), bound=n * v.bound)
-    else:
-        body = m.rng.choice(("x * 2 + x", "x[::-1]", "x + i.astype(x.dtype)", "lax.max(x, x[:1])"))
-        m.emit(f"over_blocks(lambda x, i: {body}, {{0}}, {rows})", v, type=v.type, bound=3 * v.bound + n)
-
-
 FAMILIES = {
     "composite": Family(composite, 0.15, portable=False),
     "custom_vmap": Family(custom_vmap, 0.4),
     "exported": Family(exported, 0.15),
-    "kernel": Family(kernel, 0.2),
     "linear_call": Family(linear_call, 0.2),
     "sunk": Family(sunk, 0.3, portable=False),
     "dense": Family(dense, 0.15, portable=False),

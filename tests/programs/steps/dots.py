@@ -59,6 +59,8 @@ def dot_general(m: Maker) -> None:
     }.get(dtype, [])
     wider = [w for w in wider if w in m.world.settings.dtypes]
     prefer = m.rng.choice(wider) if wider and m.chance(0.5) else dtype
+    if dtype in ("complex64", "complex128") and m.chance(0.2):
+        prefer = real_of(dtype)
     more = f", preferred_element_type={prefer!r}" if prefer != dtype else m.rng.choice(["", ", precision='highest'"])
     m.emit(
         f"lax.dot_general({{0}}, {{1}}, (({c1}, {c2}), ({b1}, {b2})){more})",
@@ -124,6 +126,21 @@ def square(m: Maker) -> None:
     )
 
 
+def by_algorithm(m: Maker) -> None:
+    """A product of small integers, which floats of any type sum up without rounding."""
+    n, k, dtype = m.rng.randint(1, 4), m.rng.randint(1, 9), m.rng.choice(m.palette.of_kinds("iub"))
+    v, w = m.as_type(m.value("iu"), Type(dtype, (n, k))), m.as_type(m.value("iu"), Type(dtype, (k, 2)))
+    if dtype != "bool":
+        v, w = (m.emit("{0} & 3", x, type=x.type) for x in (v, w))
+    how = m.rng.choice(("F32_F32_F32", "F16_F16_F16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6"))
+    m.emit(
+        f"lax.dot_general({{0}}, {{1}}, (((1,), (0,)), ((), ())), precision=lax.DotAlgorithmPreset.{how})",
+        v,
+        w,
+        type=v.type.shaped(n, 2),
+    )
+
+
 def wide_product(m: Maker) -> None:
     """Summed in float64, whatever its operands are."""
     n, k = m.rng.randint(1, 4), m.rng.randint(1, 9)
@@ -160,5 +177,6 @@ FAMILIES = {
     "sugar": Family(sugar, 0.8, finite=True),
     "square": Family(square, 0.4, finite=True),
     "attention": Family(attention, 0.4, finite=True),
+    "by_algorithm": Family(by_algorithm, 0.2),
     "wide_product": Family(wide_product, 0.1, finite=True),
 }

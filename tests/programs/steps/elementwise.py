@@ -173,10 +173,12 @@ def unary(m: Maker) -> None:
         texts = FEW if kind == "q" else INTEGERS
         m.emit(m.rng.choice([t for t in texts if "lax.abs" not in t or v.type.dtype.startswith("int")]), v, type=v.type)
     else:
-        table = FLOATS if kind == "f" else COMPLEX
-        domain = m.rng.choice([*table])
-        text, bound = m.rng.choice(table[domain])
-        m.emit(text, in_domain(m, v, domain), type=v.type, bound=bound)
+        function(m, v, FLOATS if kind == "f" else COMPLEX)
+
+
+def function(m: Maker, v: Value, table: dict[str, list[tuple[str, float]]]) -> None:
+    domain, text, bound = m.rng.choice([(domain, *entry) for domain, entries in table.items() for entry in entries])
+    m.emit(text, in_domain(m, v, domain), type=v.type, bound=bound)
 
 
 def in_domain(m: Maker, v: Value, domain: str) -> Value:
@@ -400,6 +402,11 @@ def complexes(m: Maker) -> None:
     m.emit(text, v, type=real, bound=32.0 if "conj" in text else 7.0)
 
 
+def complex_function(m: Maker) -> None:
+    if m.palette.of_kinds("c"):
+        function(m, m.value("c"), COMPLEX)
+
+
 FAMILIES = {
     "unary": Family(unary, 5),
     "binary": Family(binary, 6),
@@ -413,4 +420,5 @@ FAMILIES = {
     "accurate": Family(accurate, 0.2, finite=True),
     "powers_of_two": Family(powers_of_two, 0.15, finite=True),
     "complexes": Family(complexes, 1),
+    "complex_function": Family(complex_function, 0.7),
 }

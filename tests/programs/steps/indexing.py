@@ -284,7 +284,8 @@ def multiplied(m: Maker) -> None:
     if not v.type.size or v.type.rank > 5:
         return
     count = m.rng.randint(1, 3)
-    index = m.as_type(m.index(), Type(m.rng.choice(m.palette.of_kinds("iu")), (rows, count)))
+    small = [d for d in ("int8", "uint8", "int16") if d in m.world.settings.dtypes]
+    index = m.as_type(m.index(), Type(m.rng.choice([*m.palette.of_kinds("iu"), *small]), (rows, count)))
     factors = m.still(m.within(m.like(v, v.type.shaped(rows, count, *rest)), 1.5))
     text = "weft.vmap(lambda x, i, u: x.at[i].multiply(u))({0}, {1}, {2})"
     m.emit(text, v, index, factors, type=v.type, bound=2.0 * 1.5**count)

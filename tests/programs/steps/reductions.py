@@ -28,12 +28,17 @@ def count(v: Value, axes: tuple[int, ...]) -> int:
 
 
 def reduce(m: Maker) -> None:
-    v = m.value("fffiucbq", least=1 if m.chance(0.9) else 0)
+    v = m.value("fffiucbqs", least=1 if m.chance(0.9) else 0)
     axes, kind = some_axes(m, v), v.type.kind
     if kind in "bq":
         names = ["reduce_max", "reduce_min"] * (count(v, axes) > 0) + ["reduce_and", "reduce_or"] * (kind == "b")
         if names:
             m.emit(f"lax.{m.rng.choice(names)}({{0}}, {axes})", v, type=v.type.shaped(*without(v, axes)))
+        return
+    if kind == "s":
+        if count(v, axes):
+            name = m.rng.choice(("reduce_max", "reduce_min"))
+            m.emit(f"lax.{name}({{0}}, {axes})", v, type=v.type.shaped(*without(v, axes)), bound=v.bound)
         return
     names = ["reduce_sum", "reduce_prod", "reduce_max", "reduce_min"]
     names += ["reduce_and", "reduce_or", "reduce_xor"] * (kind in "iu")

@@ -117,16 +117,14 @@ def _touched(s: Stmt) -> set[Buffer]:
             return set()
 
 
-def _own(s: Stmt) -> list[Expr]:
+def _own(s: For | While | If | Switch) -> list[Expr]:
     match s:
         case For():
             return [] if isinstance(s.extent, int) else [s.extent]
-        case While() | If():
-            return [s.test]
         case Switch():
             return [s.index]
         case _:
-            return []
+            return [s.test]
 
 
 def _loaded(e: Expr) -> set[Buffer]:
