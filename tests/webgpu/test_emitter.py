@@ -1,13 +1,16 @@
 """What the WGSL emitter decides: grids, bindings, buffers, steps, refusals."""
 
+import functools
 import json
+import operator
 import re
 
 import numpy as np
 import pytest
-from kernel_harness import run_interpreted
+from kernel_harness import NUMPY, run_interpreted
 from weft_wasm.emit_wgsl import WgslError, as_words, compile_webgpu, from_words, memory_plan
 from weft_wasm.ir.nodes import (
+    ITEMSIZE,
     Assign,
     Barrier,
     Binary,
@@ -186,19 +189,59 @@ def test_large_temps_leave_the_arena():
         compile_webgpu(program, {"maxStorageBufferBindingSize": 3000})
 
 
+NARROW = ["bool", "i8", "u8", "i16", "u16", "bf16", "f16"]
+
+
+def bits(dtype, size):
+    """Elements of a dtype, NaNs with all kinds of bits among them."""
+    random = np.random.default_rng(size)
+    if dtype == "bool":
+        return random.integers(0, 2, size).astype(np.uint8)
+    return random.integers(0, 1 << 8 * ITEMSIZE[dtype], size).astype(f"<u{ITEMSIZE[dtype]}")
+
+
 @gpu
-@pytest.mark.parametrize("dtype", ["bool", "i8", "u8", "i16", "u16", "bf16", "f16"])
-def test_narrow_elements_take_a_word(dtype):
-    data = np.array([0, 1, 1, 0, 1], np.uint8)
-    item = 1 if dtype in ("bool", "i8", "u8") else 2
-    constant = Buffer("c", dtype, (5,), "constant", bytes(data) if item == 1 else data.astype("<u2").tobytes())
-    out = Buffer("out", dtype, (5,), "output")
-    program = Program("p", [], [out], [], [Kernel("k", [over(5, lambda i: [Store(out, i, constant[i])])])])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 63, 130])
+@pytest.mark.parametrize("dtype", NARROW)
+def test_narrow_elements_have_no_gaps(dtype, size):
+    """In what a program is given, gives and has as constants: and all their bits are kept."""
+    item, data = ITEMSIZE[dtype], bits(dtype, size)
+    constant = Buffer("c", dtype, (size,), "constant", data.tobytes())
+    x, temp = Buffer("x", dtype, (size,), "input"), Buffer("t", dtype, (size,))
+    outs = [Buffer(f"out{k}", dtype, (size,), "output") for k in range(3)]
+    body = [
+        Kernel("k", [over(size, lambda i: [Store(outs[0], i, constant[i])])]),
+        Copy(temp, x, size),
+        Copy(outs[1], temp, size),
+        Kernel("back", [over(size, lambda i: [Store(outs[2], i, x[i32(size - 1) - i])])]),
+    ]
+    program = Program("p", [x], outs, [temp], body)
     artifact = compile_webgpu(program)
-    assert artifact.metadata["outputs"][0]["bytes"] == 20
-    assert artifact.constants[:20] == data.astype("<u4").tobytes()
-    (got,) = run_webgpu(program)
-    assert got.tobytes() == constant.data
+    assert [spec["bytes"] for spec in artifact.metadata["inputs"]] == [-(-size * item // 4) * 4]
+    assert [spec["bytes"] for spec in artifact.metadata["outputs"]] == 3 * [-(-size * item // 4) * 4]
+    assert artifact.constants[: size * item] == data.tobytes()
+    first, second, third = run_webgpu(program, data.view(NUMPY[dtype]))
+    assert first.tobytes() == second.tobytes() == data.tobytes() and third.tobytes() == data[::-1].tobytes()
+
+
+@gpu
+@pytest.mark.parametrize("dtype", ["bool", "i8", "u16"])
+def test_narrow_inputs_that_exceed_the_bindings(dtype):
+    """Those beyond the most buffers that a stage binds go through temps, element by element."""
+    size = 37
+    ins = [Buffer(f"x{k}", dtype, (size,), "input") for k in range(11)]
+    out = Buffer("out", "f32", (size,), "output")
+    terms = lambda i: [Convert(x[i], "f32") * Const(float(k + 1), "f32") for k, x in enumerate(ins)]
+    program = Program(
+        "p",
+        ins,
+        [out],
+        [],
+        [Kernel("k", [over(size, lambda i: [Store(out, i, functools.reduce(operator.add, terms(i)))])])],
+    )
+    values = [np.random.default_rng(k).integers(0, 2, size).astype(NUMPY[dtype]) for k in range(11)]
+    (got,) = run_webgpu(program, *values)
+    assert got.tolist() == sum((k + 1) * v.astype(np.float32) for k, v in enumerate(values)).tolist()
 
 
 def test_words():

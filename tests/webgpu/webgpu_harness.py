@@ -6,8 +6,8 @@ import os
 
 import numpy as np
 from kernel_harness import NUMPY
-from weft_wasm.emit_wgsl import DEFAULT_LIMITS, as_words, compile_webgpu, from_words
-from weft_wasm.ir.nodes import ITEMSIZE, Program
+from weft_wasm.emit_wgsl import DEFAULT_LIMITS, compile_webgpu
+from weft_wasm.ir.nodes import Program
 
 SUPPORTED = ["bool", "i8", "u8", "i16", "u16", "i32", "u32", "f32", "f16", "bf16"]
 
@@ -31,13 +31,11 @@ def run_webgpu(
     loaded = d.load(compile_webgpu(program, limits))
     handles = []
     for b, x in zip(program.inputs, inputs, strict=True):
-        data = as_words(np.ascontiguousarray(x, NUMPY[b.dtype]).tobytes(), 4 * b.size)
+        data = np.ascontiguousarray(x, NUMPY[b.dtype]).tobytes()
         handles.append(d.alloc(len(data)))
         d.write(handles[-1], data)
     outputs = d.run(loaded, handles)
-    parts = [
-        from_words(d.read(h, 4 * b.size), ITEMSIZE[b.dtype]) for h, b in zip(outputs, program.outputs, strict=True)
-    ]
+    parts = [d.read(h, b.nbytes) for h, b in zip(outputs, program.outputs, strict=True)]
     for h in handles + outputs:
         d.free(h)
     d.unload(loaded)

@@ -50,7 +50,7 @@ export interface Metadata {
 }
 
 const ABI_VERSION = 1;
-const WORD = 4; // bytes of every element on a WebGPU device
+const WORD = 4; // bytes, of which buffers of a WebGPU device have a multiple
 const MOST_CALLS = 1 << 16;
 const MOST_FEATURES = 100;
 const MOST_AXES = 64;
@@ -148,9 +148,9 @@ class Contents extends Checker {
     const { dtype, shape, bytes } = spec;
     if (dtype[0] === "c" && shape.at(-1) !== 2)
       this.fail(`${place}.shape of ${dtype} must end with 2; got [${shape.join(", ")}]`);
-    const each = this.metadata.kind === "wasm" ? BYTES[dtype]! : WORD;
     // A size may be 0 where others are beyond all numbers.
-    const wanted = shape.includes(0) ? 0 : shape.reduce((product, size) => product * size, each);
+    const exact = shape.includes(0) ? 0 : shape.reduce((product, size) => product * size, BYTES[dtype]!);
+    const wanted = this.metadata.kind === "wasm" ? exact : Math.ceil(exact / WORD) * WORD;
     if (bytes !== wanted) this.fail(`${place}.bytes must be ${wanted} for ${dtype}[${shape.join(", ")}]; got ${bytes}`);
     if (bytes > room) this.fail(`${place}.bytes must be at most ${room}, the size of a memory; got ${bytes}`);
   }

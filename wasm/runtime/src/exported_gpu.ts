@@ -1,10 +1,8 @@
-/** An exported program on a WebGPU device. Elements narrower than a word take one each there. */
+/** An exported program on a WebGPU device. */
 import type { Files, Leaf, LoadOptions, Signature, TypedArray } from "../../src/weft_wasm/page/weft.js";
 import { whole } from "./exported_files.js";
 import { valueOf, type Layout } from "./exported_values.js";
 import { GpuDevice } from "./gpu_device.js";
-
-const WORD = 4;
 
 let shared: Promise<GpuDevice | null> | undefined;
 
@@ -22,22 +20,10 @@ export async function gpuHere(): Promise<GpuDevice | string> {
   return device ? gpuHere() : "the browser has WebGPU, but no adapter for it";
 }
 
-/** The elements in words: their bits in the low end, zeros above. */
-function words(bytes: Uint8Array, itemsize: number): Uint8Array {
-  if (itemsize >= WORD) return bytes;
-  const buffer = bytes.slice().buffer; // begins where elements of two bytes may
-  const narrow = itemsize === 1 ? new Uint8Array(buffer) : new Uint16Array(buffer);
-  return new Uint8Array(Uint32Array.from(narrow).buffer);
-}
-
 /** The value of an array of the device. */
 export async function readGpu(device: GpuDevice, handle: number, spec: Layout): Promise<Leaf> {
   const itemsize = (spec.constructor_ as unknown as typeof Uint8Array).BYTES_PER_ELEMENT;
-  const buffer = (await device.read(handle, WORD * spec.length)).buffer as ArrayBuffer;
-  if (itemsize === WORD) return valueOf(buffer, spec);
-  // JavaScript keeps the low bits of each word.
-  const array = Reflect.construct(spec.constructor_, [new Uint32Array(buffer)]) as TypedArray;
-  return valueOf(array.buffer as ArrayBuffer, spec);
+  return valueOf((await device.read(handle, itemsize * spec.length)).buffer as ArrayBuffer, spec);
 }
 
 export class GpuProgram {
@@ -58,9 +44,8 @@ export class GpuProgram {
     const { inputs } = device.metadata(id);
     let at = 0;
     const constants = signature.webgpu!.constants!.map((bytes, k) => {
-      const { bytes: size } = inputs[k]!;
-      const handle = device.alloc(size);
-      if (size) device.write(handle, words(data.subarray(at, at + bytes), (WORD * bytes) / size));
+      const handle = device.alloc(inputs[k]!.bytes);
+      device.write(handle, data.subarray(at, at + bytes));
       at += bytes;
       return handle;
     });
@@ -82,9 +67,8 @@ export class GpuProgram {
 
   /** The handle of a copy. */
   place(array: TypedArray): number {
-    const bytes = words(new Uint8Array(array.buffer, array.byteOffset, array.byteLength), array.BYTES_PER_ELEMENT);
-    const handle = this.device.alloc(bytes.length);
-    this.device.write(handle, bytes);
+    const handle = this.device.alloc(array.byteLength);
+    this.device.write(handle, new Uint8Array(array.buffer, array.byteOffset, array.byteLength));
     return handle;
   }
 

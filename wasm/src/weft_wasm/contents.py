@@ -16,7 +16,7 @@ from weft_wasm.binary.decode import ModuleError, parts
 
 ABI_VERSION = 1
 KINDS = ("wasm", "webgpu")
-WORD = 4  # bytes of every element on a WebGPU device
+WORD = 4  # bytes, of which buffers of a WebGPU device have a multiple
 MOST_ARRAYS = 1 << 16  # inputs, or outputs
 MOST_STEPS = 1 << 20  # of a plan
 MOST_NESTING = 128  # of its steps
@@ -167,9 +167,11 @@ class _Contents:
         dtype, shape = spec["dtype"], spec["shape"]
         if dtype in ("c64", "c128") and shape[-1:] != [2]:
             self.fail(f"{place}.shape of {dtype} must end with 2; got {shape}")
-        each = ITEMSIZE[LABELS[dtype]] if wasm else WORD
-        if spec["bytes"] != math.prod(shape) * each:
-            self.fail(f"{place}.bytes must be {math.prod(shape) * each} for {dtype}{shape}; got {spec['bytes']}")
+        bytes = math.prod(shape) * ITEMSIZE[LABELS[dtype]]
+        if not wasm:
+            bytes = -(-bytes // WORD) * WORD
+        if spec["bytes"] != bytes:
+            self.fail(f"{place}.bytes must be {bytes} for {dtype}{shape}; got {spec['bytes']}")
         if spec["bytes"] > room:
             self.fail(f"{place}.bytes must be at most {room}, the size of a memory; got {spec['bytes']}")
 

@@ -62,16 +62,13 @@ def _facts(device: WebGpuDevice) -> list[tuple[str, str]]:
 
 
 class WebGpuBackend:
-    """Arrays are buffers of the device; a handle is the runtime's number of a buffer. Elements narrower than 32 bits
-    take a word each.
-    """
+    """Arrays are buffers of the device; a handle is the runtime's number of a buffer."""
 
     name, platforms = "webgpu", ("webgpu",)
 
     def __init__(self, runtime: GpuRuntime | None = None):
         self.runtime = runtime if runtime is not None else default_runtime()
         self._devices = [WebGpuDevice(self, self.runtime.kind)]
-        self.narrow: dict[int, int] = {}  # handle → bytes of an element on the host, where that isn't a word
         self.capabilities = Capabilities(
             dtypes=DTYPES,
             lowered_text=self.lowered_text,
@@ -88,25 +85,18 @@ class WebGpuBackend:
 
     def put(self, value: Any, aval: ShapedArray, device: WebGpuDevice, committed: bool) -> BufferArray:
         refuse_wide(aval, "an array", "")
-        data, nbytes = to_bytes(value), WORD * aval.size * (2 if dtypes.is_complex(aval.dtype) else 1)
-        handle = self.runtime.alloc(nbytes)
-        self.runtime.write(handle, as_words(data, nbytes) if nbytes else b"")
+        data = memoryview(to_bytes(value))
+        handle = self.runtime.alloc(data.nbytes)
+        self.runtime.write(handle, data)
         return self.array(aval, handle, committed)
 
     def array(self, aval: ShapedArray, handle: int, committed: bool = False) -> BufferArray:
-        itemsize = dtypes.itemsize(aval.dtype)
-        if itemsize < WORD:
-            self.narrow[handle] = itemsize
         return BufferArray(aval, handle, self._devices[0], committed)
 
     def read(self, handle: int, nbytes: int) -> bytes:
-        itemsize = self.narrow.get(handle)
-        if itemsize is None:
-            return self.runtime.read(handle, nbytes)
-        return from_words(self.runtime.read(handle, nbytes // itemsize * WORD), itemsize)
+        return self.runtime.read(handle, nbytes)
 
     def release(self, handle: int) -> None:
-        self.narrow.pop(handle, None)
         self.runtime.free(handle)
 
     def is_ready(self, handle: int) -> bool:
@@ -219,7 +209,6 @@ class WebGpuExecutable:
                 )
         outs = self.call(handles)
         for k in self.donated:
-            self.backend.narrow.pop(handles[k], None)
             args[k].handle = args[k]._cache = None
         committed = any(x.committed for x in args)
         return [self.backend.array(a, h, committed) for a, h in zip(self.out_avals, outs)]

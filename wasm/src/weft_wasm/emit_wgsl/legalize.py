@@ -1,6 +1,6 @@
-"""Loop IR → loop IR that WebGPU can run: word-sized buffers, loop variables of the program in buffers, copies and
-loops that only the device can count as kernels, no more buffers in a kernel than a shader stage binds, and conditions
-that kernels test themselves.
+"""Loop IR → loop IR that WebGPU can run: elements of a word each, but in what a program is given and gives, loop
+variables of the program in buffers, copies and loops that only the device can count as kernels, no more buffers in a
+kernel than a shader stage binds, and conditions that kernels test themselves.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import assert_never
 
 from weft_wasm.emit_wgsl.chunks import chunked
 from weft_wasm.emit_wgsl.dispatches import free, split
-from weft_wasm.emit_wgsl.shader import TYPES, WgslError
+from weft_wasm.emit_wgsl.packing import is_narrow, pack, packed_bytes, packed_where_computed, words_of
+from weft_wasm.emit_wgsl.shader import TYPES, WORD, WgslError, is_packed
 from weft_wasm.ir.nodes import (
     Assign,
     Barrier,
@@ -44,7 +45,6 @@ from weft_wasm.ir.nodes import (
 from weft_wasm.ir.rewriting import assigned, expanded
 from weft_wasm.ir.traversal import constants_of, operands, rebuild, touched, walk, walk_expr, written
 
-WORD = 4
 MOST_GATES = 2  # conditions that a kernel tests: each takes a binding
 MOST_KERNELS = 128  # launched for a branch, perhaps in vain
 
@@ -63,7 +63,9 @@ class Legal:
 
 
 def legalize(program: Program, max_bindings: int) -> Legal:
-    """A program whose buffers have one word for each element, and whose statements all have a step of the plan."""
+    """A program whose statements all have a step of the plan. Its temps have one word for each element; its inputs and
+    constants as many bytes as elsewhere, and at its end narrow outputs are packed into words.
+    """
     return _Legalizer(program, max_bindings).run()
 
 
@@ -85,7 +87,17 @@ class _Legalizer:
         for depends, b in conditions_in_buffers(p.body):
             of_flags.setdefault(b, depends)  # where several depend on it, the others copy it
         self.own_flags = {depends: b for b, depends in of_flags.items()}
-        for b in (*p.inputs, *p.outputs, *p.temps, *constants_of(p)):
+        for b in (*p.inputs, *constants_of(p)):
+            self.buffers[b] = self.word_sized(b)
+            self.buffers[b].nbytes = packed_bytes(b)
+        given = {b: words_of(b) for b in p.outputs if is_narrow(b)}
+        source, in_words = packed_where_computed(p, given)
+        for b in p.outputs:
+            if b in in_words:
+                self.buffers[given[b]] = given[b]
+            else:
+                self.buffers[b] = self.temp(b.name, b.dtype, b.shape) if b in given else self.word_sized(b)
+        for b in p.temps:
             self.buffers[b] = self.word_sized(b, "flag" if b in of_flags else None)
         for s in walk(p.body):
             if type(s) is Kernel:
@@ -93,11 +105,12 @@ class _Legalizer:
                     self.buffers[b] = self.word_sized(b, "temp")
                     self.temps.append(self.buffers[b])
         self.temps += [self.buffers[b] for b in p.temps if b not in of_flags]
-        body = self.body(p.body)
+        body = self.body(source)
+        body += [pack(words, self.buffers[b]) for b, words in given.items() if b not in in_words]
         new = Program(
             p.name,
             [self.buffers[b] for b in p.inputs],
-            [self.buffers[b] for b in p.outputs],
+            [given.get(b) or self.buffers[b] for b in p.outputs],
             self.temps,
             body,
             [self.buffers[b] for b in constants_of(p)],
@@ -162,14 +175,7 @@ class _Legalizer:
                     " cpu backend"
                 )
             case HostCall():
-                return [
-                    HostCall(
-                        s.number,
-                        self.buffers[s.table],
-                        [self.buffers[b] for b in s.arguments],
-                        [self.buffers[b] for b in s.results],
-                    )
-                ]
+                return self.host_call(s)
             case Poll():
                 return []  # a host that waits for a plan checks between its submits
             case Let() | Declare() | Assign() | Store() | Barrier():
@@ -223,14 +229,28 @@ class _Legalizer:
         return [*before, kernel, *after]
 
     def whole(self, dst: Buffer, src: Buffer) -> Stmt:
-        return self.copying(dst, i32(0), src, i32(0), src.size, []) if self.gates else Copy(dst, src, src.size)
+        if self.gates or is_packed(src):
+            return self.copying(dst, i32(0), src, i32(0), src.size, [])
+        return Copy(dst, src, src.size)
+
+    def host_call(self, s: HostCall) -> list[Stmt]:
+        """Functions of the host take elements of a word each."""
+        before: list[Stmt] = []
+        arguments: list[Buffer] = []
+        for b in (self.buffers[b] for b in s.arguments):
+            if is_packed(b):
+                before.append(self.whole(wide := self.temp(b.name, b.dtype, b.shape), b))
+                b = wide
+            arguments.append(b)
+        return [*before, HostCall(s.number, self.buffers[s.table], arguments, [self.buffers[b] for b in s.results])]
 
     def copy(self, s: Copy) -> list[Stmt]:
         dst, src = self.buffers[s.dst], self.buffers[s.src]
         fixed = isinstance(s.dst_index, int) and isinstance(s.src_index, int)
         if s.count == 0:
             return []
-        if fixed and dst is not src and not dst.role == src.role == "temp" and not self.gates:
+        plain = not (self.gates or is_packed(src))
+        if fixed and dst is not src and not dst.role == src.role == "temp" and plain:
             return [Copy(dst, src, s.count, s.dst_index, s.src_index)]
         cells: list[Let] = []
         to, at = (i32(x) if isinstance(x, int) else self.in_cells(x, cells) for x in (s.dst_index, s.src_index))

@@ -9,8 +9,8 @@ from typing import Literal, NotRequired, TypeAlias, TypedDict, assert_never
 from weft_wasm.artifact import ABI_VERSION, Artifact
 from weft_wasm.emit_wgsl import workgroup_reductions
 from weft_wasm.emit_wgsl.dispatches import Dispatch, split
-from weft_wasm.emit_wgsl.legalize import WORD, Legal, legalize
-from weft_wasm.emit_wgsl.shader import Shader, WgslError, storage
+from weft_wasm.emit_wgsl.legalize import Legal, legalize
+from weft_wasm.emit_wgsl.shader import WORD, Shader, WgslError, storage
 from weft_wasm.ir.nodes import (
     Assign,
     Barrier,
@@ -144,8 +144,8 @@ def compile_webgpu(program: Program, limits: Mapping[str, int] = DEFAULT_LIMITS,
         "abi": ABI_VERSION,
         "kind": "webgpu",
         "name": program.name,
-        "inputs": [_spec(b) for b in legal.program.inputs],
-        "outputs": [{**_spec(b), "alias": None} for b in legal.program.outputs],
+        "inputs": [_spec(b, legal.program.inputs[k]) for k, b in enumerate(program.inputs)],
+        "outputs": [{**_spec(b, legal.program.outputs[k]), "alias": None} for k, b in enumerate(program.outputs)],
         "scratch": scratch,
         "features": [],
         **({"calls": [len(c.ins) + len(c.outs) for c in program.calls]} if program.calls else {}),
@@ -169,8 +169,8 @@ def memory_plan(program: Program, limits: Mapping[str, int]) -> list[Slot]:
     return slots
 
 
-def _spec(buffer: Buffer) -> ArgumentSpec:
-    return {"dtype": buffer.label, "shape": list(buffer.shape), "bytes": buffer.nbytes}
+def _spec(buffer: Buffer, legal: Buffer) -> ArgumentSpec:
+    return {"dtype": buffer.label, "shape": list(buffer.shape), "bytes": legal.nbytes}
 
 
 class _Module:
@@ -234,7 +234,7 @@ class _Module:
         data = bytearray()
         for b in self.program.constants:
             self.offsets[b] = len(data) // WORD
-            data += as_words(b.content, b.nbytes)
+            data += b.content
             data += bytes(-len(data) % ALIGN)
         whole = self.add(len(data), "constant")
         self.buffers[whole]["offset"] = 0

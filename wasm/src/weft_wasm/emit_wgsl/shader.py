@@ -2,7 +2,7 @@
 
 Every dtype of at most 32 bits is held in a 32-bit scalar: integers in i32 or u32, in their dtype's range; f16 and bf16
 in the f32 that they equal. An element of a dtype narrower than 32 bits takes a word of its buffer, with its bits in the
-low end and zeros above.
+low end and zeros above; in buffers that a program begins with, several share a word.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ TYPES = {
     "f32": "f32",
 }
 NARROW = {name: 8 * ITEMSIZE[name] for name in TYPES if ITEMSIZE[name] < 4 and name != "bool"}
+WORD = 4  # bytes
 UNROLL = (8, 4, 2)  # iterations of a short loop that are written out
 SHORT = 4  # statements
 NESTING = 12  # deeper expressions are cut by a `let`: parsers of shaders recurse
@@ -82,6 +83,11 @@ class WgslError(ValueError):
 def storage(dtype: str) -> str:
     """The element type of a buffer."""
     return dtype if dtype in ("i32", "f32") else "u32"
+
+
+def is_packed(buffer: Buffer) -> bool:
+    """Whether a word of a buffer holds several elements: those with which a program begins do, and are only read."""
+    return buffer.nbytes < WORD * buffer.size
 
 
 def type_of(dtype: str, where: str) -> str:
@@ -217,7 +223,8 @@ class Shader:
     def element(self, buffer: Buffer, index: str) -> tuple[str, str]:
         """(the reference to an element, the type of the storage)."""
         variable, kind, offset = self.place(buffer)
-        return f"{variable}[{index} + {offset}i]" if offset else f"{variable}[{index}]", kind
+        unit = "u" if is_packed(buffer) else "i"
+        return f"{variable}[{index} + {offset}{unit}]" if offset else f"{variable}[{index}]", kind
 
     def overlap(self, a: Buffer, b: Buffer) -> bool:
         """Whether two buffers share storage."""
@@ -225,8 +232,18 @@ class Shader:
         return a is b or x == y and first < second + b.size and second < first + a.size
 
     def load(self, e: Load, index: str) -> str:
-        text, kind = self.element(e.buffer, index)
+        text, kind = self.stored(e.buffer, index)
         return self.decode(text, kind, e.dtype)
+
+    def stored(self, buffer: Buffer, index: str) -> tuple[str, str]:
+        """(an element as it is stored, the type of that)."""
+        if not is_packed(buffer):
+            return self.element(buffer, index)
+        bits = 8 * ITEMSIZE[buffer.dtype]
+        at = self.fresh("at")
+        self.line(f"let {at} = u32({index});")
+        word, kind = self.element(buffer, f"({at} / {32 // bits}u)")
+        return f"(({word} >> ({at} % {32 // bits}u * {bits}u)) & {(1 << bits) - 1:#x}u)", kind
 
     def decode(self, text: str, kind: str, dtype: str) -> str:
         if kind == storage(dtype) and TYPES.get(dtype) == kind and dtype not in NARROW:
@@ -308,7 +325,15 @@ class Shader:
         self.line(f"{self.env[s.local]} = {self.value(s.value)};")
 
     def store(self, s: Store) -> None:
-        index, value = self.values(s.index, s.value)
+        if is_packed(s.buffer):
+            raise TypeError(f"a store to {s.buffer!r}, of which a word holds several elements")
+        x = s.value
+        if type(x) is Load and x.dtype == s.buffer.dtype and ITEMSIZE[x.dtype] < WORD:  # also the bits of a NaN
+            index, source = self.values(s.index, x.index)
+            value, _ = self.stored(x.buffer, source)
+            self.line(f"{self.element(s.buffer, index)[0]} = {value};")
+            return
+        index, value = self.values(s.index, x)
         text, kind = self.element(s.buffer, index)
         self.line(f"{text} = {self.encode(value, s.buffer.dtype, kind)};")
 
@@ -541,6 +566,8 @@ def _bitcast(s: Shader, e: Bitcast, parts: list[str]) -> str:
     source, target = e.x.dtype, e.dtype
     old, new = s.type(source), s.type(target)
     x = s.runtime(e.x, parts[0])
+    if type(e.x) is Load and source in NARROW and target == "u32":
+        return s.stored(e.x.buffer, s.value(e.x.index))[0]  # also the bits of a NaN
     if source in STORAGE_FLOATS or target in STORAGE_FLOATS:
         return s.decode(s.encode(x, source, "u32"), "u32", target)
     if source in NARROW:
