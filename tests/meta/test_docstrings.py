@@ -67,6 +67,7 @@ NAMESPACES = (
     "weft.experimental.ode",
     "weft.experimental.pallas",
     "weft.experimental.pjit",
+    "weft.experimental.quantized",
     "weft.experimental.random",
     "weft.experimental.rnn",
     "weft.experimental.serialize_executable",

@@ -28,8 +28,9 @@ SUBMODULES = (
     " weft.experimental.checkpoints weft.experimental.compute_on weft.experimental.layout weft.experimental.mesh_utils"
     " weft.experimental.multihost_utils weft.experimental.ode weft.experimental.pallas"
     " weft.experimental.custom_partitioning weft.experimental.shard_alike"
-    " weft.experimental.random weft.experimental.rnn weft.experimental.serialize_executable weft.experimental.sparse"
-    " weft.experimental.sparse.linalg weft.experimental.topologies"
+    " weft.experimental.quantized weft.experimental.random weft.experimental.rnn"
+    " weft.experimental.serialize_executable weft.experimental.sparse weft.experimental.sparse.linalg"
+    " weft.experimental.topologies"
 ).split()
 IMPORTED = {
     "Any",

@@ -30,7 +30,8 @@ from ..base import dtypes
 from ..base.annotations import override
 from ..base.errors import at_user_line
 from ..base.source_info import api_boundary
-from ..tree_util import register_dataclass, tree_map_with_path
+from ..base.registration import register_dataclass
+from ..base.tree import tree_map_with_path
 from ..typing import Array, ArrayLike
 
 __all__ = ["QuantizedArray", "matmul", "quantize", "quantize_tree"]
@@ -262,8 +263,8 @@ def matmul(x: ArrayLike, w: QuantizedArray) -> Array:
     """The product of an array with a quantized one. `x @ w` is the same.
 
     Args:
-        x: floating-point array (k,) or (..., m, k).
-        w: QuantizedArray (..., k, n).
+        x: floating-point array of shape (k,) or (..., m, k).
+        w: QuantizedArray of shape (..., k, n).
 
     Returns:
         array (..., m, n), or (..., n) where x has one axis, of the dtype to which those of x and w promote. Numbers of
@@ -311,3 +312,7 @@ def matmul(x: ArrayLike, w: QuantizedArray) -> Array:
         )
         totals.append((each * scales.astype(wide)).sum(-2))
     return _added(totals).astype(dtype)
+
+
+def __dir__() -> list[str]:
+    return [*__all__]
