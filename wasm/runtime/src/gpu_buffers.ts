@@ -19,12 +19,24 @@ export class GpuBuffers {
   private readonly pool = new Map<number, GPUBuffer[]>();
   private readonly numbers = new WeakMap<GPUBuffer, number>();
   private created = 0;
-  private nextHandle = 1;
   private allocated = 0;
   private peak = 0;
   private pooled = 0;
 
-  constructor(private readonly device: GPUDevice) {}
+  private nextHandle: number;
+
+  /** Handles begin with `first`. */
+  constructor(
+    private readonly device: GPUDevice,
+    readonly first = 1,
+  ) {
+    this.nextHandle = first;
+  }
+
+  /** A handle that no buffer has had. */
+  get next(): number {
+    return this.nextHandle;
+  }
 
   alloc(bytes: number): number {
     if (!Number.isSafeInteger(bytes) || bytes < 0) {

@@ -100,10 +100,11 @@ export class GpuDevice {
   private constructor(
     readonly device: GPUDevice,
     private readonly stops: Stops | null,
+    before: GpuDevice | null,
   ) {
     this.features = [...device.features].sort();
     this.limits = Object.fromEntries(WANTED_LIMITS.map((name) => [name, device.limits[name]])) as GpuLimits;
-    this.buffers = new GpuBuffers(device);
+    this.buffers = new GpuBuffers(device, before?.buffers.next);
     device.addEventListener("uncapturederror", (event) => {
       this.failure ??= (event as GPUUncapturedErrorEvent).error.message;
       event.preventDefault();
@@ -119,15 +120,23 @@ export class GpuDevice {
     return [vendor, architecture].filter(Boolean).join(" ");
   }
 
-  /** The device of the best adapter, or null if there is none (the API may exist without an adapter). */
-  static async create(stops: Stops | null = null): Promise<GpuDevice | null> {
+  /** The first handle of this device. */
+  get first(): number {
+    return this.buffers.first;
+  }
+
+  /**
+   * The device of the best adapter, or null if there is none (the API may exist without an adapter). Its handles are
+   * none of those of the device before.
+   */
+  static async create(stops: Stops | null = null, before: GpuDevice | null = null): Promise<GpuDevice | null> {
     const gpu = (globalThis.navigator as Navigator | undefined)?.gpu;
     const adapter = await gpu?.requestAdapter({ powerPreference: "high-performance" }).catch(() => null);
     if (!adapter) return null;
     const requiredFeatures = WANTED_FEATURES.filter((name) => adapter.features.has(name)) as GPUFeatureName[];
     const requiredLimits = Object.fromEntries(WANTED_LIMITS.map((name) => [name, adapter.limits[name]]));
     const device = await adapter.requestDevice({ requiredFeatures, requiredLimits }).catch(() => null);
-    return device && new GpuDevice(device, stops);
+    return device && new GpuDevice(device, stops, before);
   }
 
   alloc(bytes: number): number {
@@ -559,7 +568,7 @@ export class GpuDevice {
 
   private checkAlive(): void {
     if (this.lost !== null) {
-      throw new WeftRuntimeError(`the WebGPU device was lost (${this.lost}); reload the page, or use the wasm backend`);
+      throw new WeftRuntimeError(`the WebGPU device was lost (${this.lost})`);
     }
     if (this.failure !== null) {
       const message = this.failure;

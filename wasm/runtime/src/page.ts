@@ -21,6 +21,7 @@ export interface Page extends Required<Omit<PageHooks, "threads" | "memory64">> 
   device: WasmDevice;
   gpu: GpuDevice | null;
   cache: ProgramCache | null;
+  renewGpu(): Promise<boolean>;
   open(url: string, ...protocols: string[]): Promise<Socket>;
 }
 
@@ -30,13 +31,20 @@ export async function createPage(hooks: PageHooks = {}): Promise<Page> {
   const { threads = threadsHere(), memory64 = false } = hooks;
   const device = await WasmDevice.create({ threads, memory64, shared: isolatedHere() });
   const [cache, gpu] = await Promise.all([ProgramCache.open(), GpuDevice.create(device)]);
-  return {
+  const page: Page = {
     version: 1,
     features: device.features,
     device,
     gpu,
     cache,
+    async renewGpu() {
+      if (page.gpu?.lost === null) return true;
+      const found = await GpuDevice.create(device, page.gpu);
+      if (found) page.gpu = found;
+      return found !== null;
+    },
     open: (url, ...protocols) => Socket.open(url, ...protocols),
     timing: hooks.timing ?? nothing,
   };
+  return page;
 }

@@ -180,7 +180,7 @@ async function boot(message: BootMessage): Promise<Booted> {
     }),
   ]);
   watchDownloads(null);
-  pyodide.registerJsModule("_weft_page", { ...page, ...own });
+  pyodide.registerJsModule("_weft_page", Object.assign(page, own)); // one object: its GPU may change
   offerLater(pyodide, site, base);
   forward(pyodide);
   if (signals) pyodide.setInterruptBuffer(signals.interrupt);

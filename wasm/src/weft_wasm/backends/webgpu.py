@@ -31,9 +31,10 @@ from weft_wasm.runtimes.host_calls import perform
 from weft_wasm.lower.program import lower
 from weft_wasm.lower.types import STORED, LoweringError, array_type
 from weft_wasm.passes.buffers import Slot
-from weft_wasm.runtimes.interface import GpuRuntime
+from weft_wasm.runtimes.interface import DeviceLost, GpuRuntime
 
 WORD = 4
+SMALL = 256  # bytes of an array that the backend keeps, should the device be lost: constants are in no variable
 DTYPES = STORED - {"int64", "uint64", "float64", "complex128"}
 
 
@@ -77,6 +78,9 @@ class WebGpuBackend:
             facts=_facts,
         )
         self.check = False  # verify programs between passes; tests turn it on
+        self.small: dict[int, bytes] = {}  # handle → the bytes of small arrays of the host, such as constants
+        self.generation = 0  # how many devices were lost
+        self.reason = ""  # why the last of them was
 
     def devices(self, platform: str | None = None) -> list[WebGpuDevice]:
         if platform not in (None, "webgpu"):
@@ -86,24 +90,79 @@ class WebGpuBackend:
     def put(self, value: Any, aval: ShapedArray, device: WebGpuDevice, committed: bool) -> BufferArray:
         refuse_wide(aval, "an array", "")
         data = memoryview(to_bytes(value))
+        try:
+            handle = self._upload(data)
+        except DeviceLost as e:
+            self.renew(e)
+            handle = self._upload(data)
+        if data.nbytes <= SMALL:
+            self.small[handle] = bytes(data)
+        return self.array(aval, handle, committed)
+
+    def _upload(self, data: memoryview) -> int:
         handle = self.runtime.alloc(data.nbytes)
         self.runtime.write(handle, data)
-        return self.array(aval, handle, committed)
+        return handle
 
     def array(self, aval: ShapedArray, handle: int, committed: bool = False) -> BufferArray:
         return BufferArray(aval, handle, self._devices[0], committed)
 
     def read(self, handle: int, nbytes: int) -> bytes:
-        return self.runtime.read(handle, nbytes)
+        try:
+            if handle >= self.runtime.first:
+                return self.runtime.read(handle, nbytes)
+        except DeviceLost as e:
+            self.renew(e)
+        if handle not in self.small:
+            raise self.lost("this array")
+        return self.small[handle]
 
     def release(self, handle: int) -> None:
-        self.runtime.free(handle)
+        self.small.pop(handle, None)
+        if handle >= self.runtime.first:
+            self.runtime.free(handle)
+
+    def renew(self, reason: DeviceLost) -> None:
+        """Goes on with a new device. Programs are loaded into it when they are called, arrays are lost."""
+        self.runtime.renew()
+        self.generation += 1
+        self.reason = reason.reason
+        self._devices[0].device_kind = self.runtime.kind
+
+    def lost(self, what: str) -> BackendError:
+        """The error of an array that was on a device that is lost."""
+        return BackendError(
+            f"{what} was lost with its WebGPU device ({self.reason}). Compute it again; there is a new device. Arrays"
+            " that were read before, as by numpy.asarray, are still there."
+        )
+
+    def revived(self, arrays: Sequence[BufferArray]) -> list[int]:
+        """The handles of arrays. Those whose device is lost, and of which there is a copy on the host, are uploaded
+        again.
+        """
+        for k, x in enumerate(arrays):
+            if x.handle is not None and x.handle < self.runtime.first:
+                small = self.small.get(x.handle)
+                if small is None and x._cache is None:
+                    raise self.lost(f"argument {k}, {x.aval.str_short()},")
+                data = to_bytes(x._cache) if small is None else memoryview(small)
+                handle = self._upload(data)
+                if small is not None:
+                    self.small[handle] = self.small.pop(x.handle)
+                x.handle = handle
+        return [x._live() for x in arrays]
 
     def is_ready(self, handle: int) -> bool:
         return True
 
     def wait(self, handle: int) -> None:
-        self.runtime.wait()
+        try:
+            if handle >= self.runtime.first:
+                return self.runtime.wait()
+        except DeviceLost as e:
+            self.renew(e)
+        if handle not in self.small:
+            raise self.lost("this array")
 
     def compile(self, jaxpr: Jaxpr, device: WebGpuDevice, options: CompileOptions) -> WebGpuExecutable:
         check_dtypes(jaxpr)
@@ -169,19 +228,28 @@ class WebGpuExecutable:
             self.forms = forms
         self.donated = tuple(k for k, d in enumerate(options.donated) if d)
         self.out_avals = [array_type(v) for v in jaxpr.outvars]
+        try:
+            self.load()
+        except DeviceLost as e:
+            backend.renew(e)
+            self.load()
+
+    def load(self) -> None:
+        """Loads the program into the device that there is."""
         functions: list[Callable[..., Any]] = (
-            [partial(on_words, c, backend.devices()[0]) for c in self.module.calls]
-            if "calls" in artifact.metadata
+            [partial(on_words, c, self.backend.devices()[0]) for c in self.module.calls]
+            if "calls" in self.artifact.metadata
             else []
         )
-        if timer is not None:
-            functions = [*functions, *timer.functions()]
+        if self.timer is not None:
+            functions = [*functions, *self.timer.functions()]
         self.call = monitoring.recorded(
             monitoring.LOAD,
-            backend.runtime.load,
-            *((artifact, self.donated, functions) if functions else (artifact, self.donated)),
-            fun_name=options.name,
+            self.backend.runtime.load,
+            *((self.artifact, self.donated, functions) if functions else (self.artifact, self.donated)),
+            fun_name=self.options.name,
         )
+        self.generation = self.backend.generation
 
     @cached_property
     def forms(self) -> tuple[nodes.Program, Module]:
@@ -207,11 +275,32 @@ class WebGpuExecutable:
                     f"argument {k} of {self.artifact.name} is donated and also passed as another argument; donate a"
                     " copy, or do not donate it."
                 )
-        outs = self.call(handles)
+        if self.backend.generation:  # a device was lost before
+            outs = self._call_again(args)
+        else:
+            try:
+                outs = self.call(handles)
+            except DeviceLost as e:
+                self.backend.renew(e)
+                outs = self._call_again(args)
         for k in self.donated:
+            self.backend.small.pop(args[k].handle, None)
             args[k].handle = args[k]._cache = None
         committed = any(x.committed for x in args)
         return [self.backend.array(a, h, committed) for a, h in zip(self.out_avals, outs)]
+
+    def _call_again(self, args: Sequence[BufferArray]) -> list[int]:
+        """A call after a device was lost, and again if this one is lost meanwhile."""
+        try:
+            return self._call_here(args)
+        except DeviceLost as e:
+            self.backend.renew(e)
+            return self._call_here(args)
+
+    def _call_here(self, args: Sequence[BufferArray]) -> list[int]:
+        if self.generation != self.backend.generation:
+            self.load()
+        return self.call(self.backend.revived(args))
 
     def as_text(self, stage: str | None = None) -> str:
         """None or "ir": the loop IR; "wgsl": the kernels; "plan": buffers and steps; "groups": which operations are

@@ -8,6 +8,8 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from weft.base.errors import BackendError
+
 from weft_wasm.artifact import Artifact
 
 if TYPE_CHECKING:
@@ -27,6 +29,16 @@ def unloading(call: Call, unload: Callable[[Program], object], program: Program)
     """
     weakref.finalize(call, unload, program).atexit = False
     return call
+
+
+class DeviceLost(BackendError):
+    """A device is gone, with all that was on it. The backend goes on with a new one, so users see this only if that one
+    is lost as well.
+    """
+
+    def __init__(self, reason: str):
+        super().__init__(f"the WebGPU device was lost ({reason}). Call the program again.")
+        self.reason = reason
 
 
 class Memory(Protocol):
@@ -80,11 +92,20 @@ class WasmRuntime(Memory, Protocol):
 
 
 class GpuRuntime(Memory, Protocol):
-    """The runtime of `WebGpuBackend`. It may have a `store` of compiled programs."""
+    """The runtime of `WebGpuBackend`. It may have a `store` of compiled programs. Its methods and calls raise
+    DeviceLost once the driver or the browser has taken the device away.
+    """
 
     @property
     def limits(self) -> Mapping[str, int]:
         """The device's limits by WebGPU's names."""
+
+    @property
+    def first(self) -> int:
+        """The first handle of this device: lower ones were of devices that are lost."""
+
+    def renew(self) -> None:
+        """Goes on with a new device, on which nothing is loaded. Raises BackendError if there is none."""
 
     def wait(self) -> None:
         """Returns when everything queued has run."""

@@ -13,7 +13,7 @@ from weft.base.errors import BackendError
 
 from weft_wasm.artifact import Artifact
 from weft_wasm.runtimes.page import interrupt, kept_programs
-from weft_wasm.runtimes.interface import BytesFunction, Call, unloading
+from weft_wasm.runtimes.interface import BytesFunction, Call, DeviceLost, unloading
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -32,29 +32,55 @@ def wait_for(promise: Any, what: str) -> Any:
     except JsException as e:
         if getattr(e, "name", "") == "WeftInterrupted":
             raise interrupt() from None
-        raise RuntimeError(f"{what}: {e.message}") from None
+        raise failed(what, e) from None
+
+
+def failed(what: str, e: JsException) -> Exception:
+    """The error of a call that the page's device has refused."""
+    if page.gpu and page.gpu.lost:
+        return DeviceLost(str(page.gpu.lost))
+    return RuntimeError(f"{what}: {e.message}")
 
 
 class PyodideGpu:
     """The runtime of `WebGpuBackend` on `_weft_page.gpu`: buffers, and programs as calls."""
 
     def __init__(self) -> None:
-        self.device = page.gpu
-        if not self.device:
+        if not page.gpu:
             raise BackendError(
                 "this browser offers no WebGPU adapter; use the wasm backend, or turn WebGPU on (Chromium: chrome://gpu"
                 " tells why it is off)."
             )
+        self.store = kept_programs()
+        self._begin()
+
+    def renew(self) -> None:
+        if not wait_for(page.renewGpu(), "going on with a new WebGPU device"):
+            raise BackendError(
+                "the WebGPU device was lost, and the browser gives no other one; use the wasm backend, or reload the"
+                " page."
+            )
+        self._begin()
+
+    def _begin(self) -> None:
+        self.device = page.gpu
+        self.first = int(self.device.first)
         self.kind = str(self.device.adapter) or "browser"  # which may keep the adapter's name to itself
         self.limits: dict[str, int] = self.device.limits.to_py()
-        self.store = kept_programs()
         # bound once: looking a method up on a proxy costs more than calling it
-        self.alloc, self.free, self._write, self._read = (
+        self._alloc, self.free, self._write, self._read = (
             self.device.alloc,
             self.device.free,
             self.device.write,
             self.device.read,
         )
+
+    def alloc(self, nbytes: int) -> int:
+        """A handle of a new buffer."""
+        try:
+            return int(self._alloc(nbytes))
+        except JsException as e:
+            raise failed("allocating an array", e) from None
 
     def write(self, handle: int, data: Buffer) -> None:
         """Queues a copy of a bytes-like object into the buffer."""
@@ -62,7 +88,10 @@ class PyodideGpu:
         if view.nbytes:
             there = Uint8Array.new(view.nbytes)
             there.assign(view)
-            self._write(handle, there)
+            try:
+                self._write(handle, there)
+            except JsException as e:
+                raise failed("writing an array", e) from None
 
     def read(self, handle: int, nbytes: int) -> bytes:
         """A copy of device bytes, after everything that was queued."""
@@ -89,10 +118,11 @@ class PyodideGpu:
                 raise
 
         proxies = [create_proxy(host)] if functions else []
-        number = wait_for(self.device.load(to_js(artifact.to_bytes()), *proxies), f"compiling {name}")
+        device = self.device
+        number = wait_for(device.load(to_js(artifact.to_bytes()), *proxies), f"compiling {name}")
 
         def unload(number: int) -> None:
-            self.device.unload(number)
+            device.unload(number)
             for proxy in proxies:
                 proxy.destroy()
 
@@ -105,7 +135,7 @@ class PyodideGpu:
             try:
                 first = entry(*handles)
             except JsException as e:
-                raise RuntimeError(f"{name}: {e.message}") from None
+                raise failed(name, e) from None
             if waits:
                 try:
                     first = wait_for(first, f"a loop, a branch or a call of {name} that depends on data")

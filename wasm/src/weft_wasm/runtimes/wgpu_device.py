@@ -8,15 +8,17 @@ import struct
 import time
 import weakref
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import wgpu
 
+from weft.base.errors import BackendError
+
 from weft_wasm.artifact import Artifact, ArtifactError
 from weft_wasm.runtimes.memory import DeviceMemoryError, Turns, exclusive
-from weft_wasm.runtimes.interface import BytesFunction, Call, unloading
+from weft_wasm.runtimes.interface import BytesFunction, Call, DeviceLost, unloading
 from weft_wasm.runtimes.wgpu_commands import Commands
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ LIMITS = (
     "maxComputeWorkgroupsPerDimension",
 )
 USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+LOST = "device is lost"  # in what wgpu-native says of it
+P = ParamSpec("P")
+T = TypeVar("T")
 Step = dict[str, Any]  # of a plan (docs/artifact.md), or a kernel in it
 _BINDING = re.compile(r"@binding\((\d+)\) var<storage, (read|read_write)>")
 
@@ -125,7 +130,7 @@ class WgpuDevice:
     >>> device.free(p)
     """
 
-    def __init__(self, power: str = "high-performance"):
+    def __init__(self, power: str = "high-performance", first: int = 1):
         self.adapter = find_adapter(power)
         wanted = {_dashed(name): self.adapter.limits[_dashed(name)] for name in LIMITS}
         self.device = self.adapter.request_device_sync(required_limits=wanted)
@@ -140,8 +145,13 @@ class WgpuDevice:
         # of loaded programs, by WGSL
         self._pipelines: weakref.WeakValueDictionary[str, Pipeline] = weakref.WeakValueDictionary()
         self._layouts: dict[tuple[str, ...], tuple[Any, Any]] = {}
-        self._next = 1
+        self.first = self._next = first  # handle
         self._sentinel = self._create(ALIGN)
+
+    @property
+    def next_handle(self) -> int:
+        """Which no buffer of this device has had."""
+        return self._next
 
     @property
     def name(self) -> str:
@@ -480,16 +490,41 @@ def _dashed(name: str) -> str:
     return re.sub("[A-Z]", lambda m: "-" + m.group().lower(), name)
 
 
+def noticing(method: Callable[P, T]) -> Callable[P, T]:
+    """A method of a device that raises DeviceLost where it fails because the device is lost."""
+
+    def call(*args: P.args, **named: P.kwargs) -> T:
+        try:
+            return method(*args, **named)
+        except (wgpu.GPUError, MemoryError, RuntimeError) as e:
+            if LOST in str(e).lower():
+                raise DeviceLost("its driver has ended it") from None
+            raise
+
+    return call
+
+
 class WgpuRuntime:
     """The runtime of `WebGpuBackend` on wgpu-py: buffers, and programs as calls."""
 
     def __init__(self) -> None:
-        self.device = device = WgpuDevice()
-        self.kind, self.limits = device.name, device.limits
-        self.alloc, self.free, self.write, self.read = device.alloc, device.release, device.write, device.read
-        self.wait, self.stats = device.wait, device.stats
+        self._begin(WgpuDevice())
+
+    def _begin(self, device: WgpuDevice) -> None:
+        self.device = device
+        self.kind, self.limits, self.first = device.name, device.limits, device.first
+        self.alloc, self.write, self.read = noticing(device.alloc), noticing(device.write), noticing(device.read)
+        self.wait, self.free, self.stats = noticing(device.wait), device.release, device.stats
+
+    def renew(self) -> None:
+        try:
+            self._begin(WgpuDevice(first=self.device.next_handle))
+        except (NoAdapterError, wgpu.GPUError) as e:
+            raise BackendError(f"the WebGPU device was lost, and there is no other one: {e}") from None
 
     def load(self, artifact: Artifact, donated: Sequence[int] = (), functions: Sequence[BytesFunction] = ()) -> Call:
         """A function from input handles to output handles. functions: the host functions that the program calls."""
-        device, loaded, given = self.device, self.device.load(artifact, functions), frozenset(donated)
-        return unloading(lambda handles: device.run(loaded, handles, given), device.unload_later, loaded)
+        device, given = self.device, frozenset(donated)
+        loaded = noticing(device.load)(artifact, functions)
+        run = noticing(device.run)
+        return unloading(lambda handles: run(loaded, handles, given), device.unload_later, loaded)
