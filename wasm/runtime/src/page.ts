@@ -15,13 +15,24 @@ export interface PageHooks {
   timing?(phase: string, ms: number): void;
 }
 
-export interface Page extends Required<Omit<PageHooks, "threads" | "memory64">> {
+/** The device that a page has, and how it gets a new one in place of one that is lost: whether there is one then. */
+interface WithGpu {
+  gpu: GpuDevice | null;
+  renewGpu(): Promise<boolean>;
+}
+
+async function renewGpu(this: Page): Promise<boolean> {
+  if (this.gpu?.lost === null) return true;
+  const found = await GpuDevice.create(this.device, this.gpu);
+  if (found) this.gpu = found;
+  return found !== null;
+}
+
+export interface Page extends Required<Omit<PageHooks, "threads" | "memory64">>, WithGpu {
   version: 1;
   features: readonly string[];
   device: WasmDevice;
-  gpu: GpuDevice | null;
   cache: ProgramCache | null;
-  renewGpu(): Promise<boolean>;
   open(url: string, ...protocols: string[]): Promise<Socket>;
 }
 
@@ -31,20 +42,14 @@ export async function createPage(hooks: PageHooks = {}): Promise<Page> {
   const { threads = threadsHere(), memory64 = false } = hooks;
   const device = await WasmDevice.create({ threads, memory64, shared: isolatedHere() });
   const [cache, gpu] = await Promise.all([ProgramCache.open(), GpuDevice.create(device)]);
-  const page: Page = {
+  return {
     version: 1,
     features: device.features,
     device,
     gpu,
     cache,
-    async renewGpu() {
-      if (page.gpu?.lost === null) return true;
-      const found = await GpuDevice.create(device, page.gpu);
-      if (found) page.gpu = found;
-      return found !== null;
-    },
+    renewGpu,
     open: (url, ...protocols) => Socket.open(url, ...protocols),
     timing: hooks.timing ?? nothing,
   };
-  return page;
 }
