@@ -8,7 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from kernel_harness import compile_program
+from weft.errors import BackendError
 from weft_wasm.ir.nodes import Buffer, For, Kernel, Program, Store, Var
+from weft_wasm.runtimes.interface import DeviceLost
 from weft_wasm.runtimes.wasmtime_device import WasmtimeDevice
 
 
@@ -32,7 +34,7 @@ class Programs:
 
     def __init__(self, load, run, kind):
         self.load_, self.run, self.kind, self.programs = load, run, kind, []
-        self.adapter = "a software adapter"
+        self.adapter, self.lost, self.first = "a software adapter", None, 1
 
     def load(self, data, host=None, made=False):
         self.programs.append((self.load_(data), Results(self.kind)))
@@ -180,3 +182,34 @@ def test_webgpu(page, count):
     call = importlib.import_module("weft_wasm.runtimes.page_gpu").PyodideGpu().load(artifact)
     for first in (7, 20):
         assert call([first]) == [first + k for k in range(1, count + 1)]
+
+
+def test_a_lost_webgpu_device(page):
+    """A call says that the device is lost, and `renew` takes the page's new one."""
+
+    def gone(program, handles):
+        page.gpu.lost = "driver reset"
+        raise JsException("the WebGPU device was lost")
+
+    def device(run, first):
+        made = Programs(lambda data: None, run, "I")
+        made.first, made.limits = first, SimpleNamespace(to_py=dict)
+        made.alloc = made.free = made.write = made.read = None
+        return made
+
+    def renewed():
+        page.gpu = device(lambda program, handles: [handles[0] + 1], 50)
+        return True
+
+    page.gpu, page.renewGpu = device(gone, 1), renewed
+    runtime = importlib.import_module("weft_wasm.runtimes.page_gpu").PyodideGpu()
+    artifact = SimpleNamespace(name="adding", to_bytes=lambda: b"", metadata={"outputs": [{}]})
+    call = runtime.load(artifact)
+    with pytest.raises(DeviceLost, match=r"lost \(driver reset\)"):
+        call([7])
+    assert runtime.first == 1
+    runtime.renew()
+    assert runtime.first == 50 and runtime.load(artifact)([60]) == [61]
+    page.renewGpu = lambda: False
+    with pytest.raises(BackendError, match="gives no other one"):
+        runtime.renew()
