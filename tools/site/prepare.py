@@ -172,6 +172,7 @@ ERRORS = (
     "weft_remote.errors",
     "weft_wasm.contents",
     "weft_wasm.lower.types",
+    "weft_wasm.runtimes.interface",
     "weft_wasm.runtimes.memory",
     "weft_wasm.runtimes.wasmtime_device",
     "weft_wasm.runtimes.wgpu_device",

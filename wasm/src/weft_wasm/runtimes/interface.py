@@ -32,8 +32,16 @@ def unloading(call: Call, unload: Callable[[Program], object], program: Program)
 
 
 class DeviceLost(BackendError):
-    """A device is gone, with all that was on it. The backend goes on with a new one, so users see this only if that one
-    is lost as well.
+    """A WebGPU device is gone, with all that was on it: its driver has ended it, or the browser has taken it away. weft
+    goes on with a new device, so programs see this only if that one is lost as well. Arrays that have no copy on the
+    host are named where they are used next.
+
+    Example:
+        >>> import weft.numpy as jnp
+        >>> jnp.sin(jnp.arange(3.0))  # doctest: +SKIP
+        Traceback (most recent call last):
+        weft_wasm.runtimes.interface.DeviceLost: the WebGPU device was lost (its driver has ended it). Call the program
+        again.
     """
 
     def __init__(self, reason: str):
