@@ -92,14 +92,16 @@ GPU_PYTHON ?= $(PYTHON)
 test-gpu:
 	@$(GPU_PYTHON) tools/gpu
 
-## test-random: random programs against the reference interpreter (how many: RANDOM_WASM, RANDOM_XLA, RANDOM_WEBGPU)
+## test-random: random programs against the reference interpreter (how many: RANDOM_WASM, RANDOM_XLA, RANDOM_WEBGPU, and RANDOM_THEMED of each that are about one kind of operation)
 RANDOM_WASM ?= 30000
 RANDOM_XLA ?= 10000
 RANDOM_WEBGPU ?= 5000
+RANDOM_THEMED ?= 2000
 test-random: setup vulkan
 	@PYTHONPATH=tests $(PY) -m programs --platform wasm --count $(RANDOM_WASM)
 	@PYTHONPATH=tests $(PY) -m programs --platform cpu --count $(RANDOM_XLA)
 	@PYTHONPATH=tests $(PY) -m programs --platform webgpu --count $(RANDOM_WEBGPU)
+	@for p in wasm cpu webgpu; do PYTHONPATH=tests $(PY) -m programs --platform $$p --start 1000000 --count $(RANDOM_THEMED) || exit 1; done
 
 ## test-passes: what the interpreter makes of the loop IR before and after each pass of the compiler
 test-passes: setup

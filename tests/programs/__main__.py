@@ -23,7 +23,7 @@ from programs.targets import TARGETS, target_for  # noqa: E402
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m programs", description=__doc__)
     parser.add_argument("--platform", choices=TARGETS, default="wasm")
-    parser.add_argument("--start", type=int, default=0, help="the first seed")
+    parser.add_argument("--start", type=int, default=0, help="the first seed; from 1000000 on programs have a theme")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after as many")
     parser.add_argument("--no-shrink", action="store_true")

@@ -36,6 +36,9 @@ FORMS: tuple[tuple[str, ...], ...] = (
 )
 CARRIED = 4.0  # no number is larger that enters a loop
 DEEPEST = 3
+# Programs of seeds from here on have no nest: most of their steps are of one family, and little of what these compute
+# is unread. So they meet what is rare among all the steps there are.
+THEMED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class World:
     palette: Palette
     form: tuple[str, ...]
     special: bool = False  # some numbers are infinite or none
+    theme: str = ""  # the family that most steps are of
     names: int = 0
     used: set[str] = field(default_factory=set)
     families: set[str] = field(default_factory=set)
@@ -396,7 +400,9 @@ class Maker:
             for n, f in FAMILIES.items()
             if n not in left_out and not (f.finite and self.world.special) and (stays or f.portable)
         ]
-        name = self.rng.choices(names, [FAMILIES[n].weight for n in names])[0]
+        name = self.world.theme
+        if name not in names or self.path or self.chance(0.4):
+            name = self.rng.choices(names, [FAMILIES[n].weight for n in names])[0]
         self.world.families.add(name)
         FAMILIES[name].make(self)
 
@@ -408,10 +414,18 @@ class Maker:
 
 
 def make(seed: int, settings: Settings = Settings()) -> Program:
-    """The program of a seed. As many seeds in a row as there are triples of control flow nest these in all ways."""
+    """The program of a seed. As many seeds in a row as there are triples of control flow nest these in all ways; those
+    from THEMED on take turns with the families of steps.
+    """
     rng = random.Random(seed)
+    if seed >= THEMED:
+        return of_nest(rng, seed, settings, (), tuple(FAMILIES)[seed % len(FAMILIES)])
     which = seed * 1009 % len(NESTS) ** 3  # so that neighbours differ in all three
-    nest = tuple(NESTS[which // len(NESTS) ** k % len(NESTS)] for k in range(3))
+    return of_nest(rng, seed, settings, tuple(NESTS[which // len(NESTS) ** k % len(NESTS)] for k in range(3)))
+
+
+def of_nest(rng: random.Random, seed: int, settings: Settings, nest: tuple[str, ...], theme: str = "") -> Program:
+    """A program with this nest of control flow in it, most of whose steps are of one family if one is named."""
     forms = [
         f
         for f in FORMS[1:]
@@ -420,13 +434,13 @@ def make(seed: int, settings: Settings = Settings()) -> Program:
     form = rng.choice(forms) if rng.random() < 0.7 else ()
     derivatives = derivatives_of(form)
     taken = frozenset(["reverse"] * ("vjp" in form) + ["forward"] * (derivatives[:1] == ["jvp"]))
-    world = World(rng, settings, types.palette(rng, settings.dtypes), form)
+    world = World(rng, settings, types.palette(rng, settings.dtypes), form, theme=theme)
     maker = Maker(world, nest=nest, taken=taken)
     args = arguments(rng, world.palette, plain=bool(derivatives))
     world.special = any(a.numbers == "special" and a.type.kind == "f" for a in args)
     maker.own = [maker.fresh(a.type, float("inf") if a.numbers == "special" else CARRIED) for a in args]
     params = tuple(maker.own)
-    maker.fill(rng.randint(2, settings.steps))
+    maker.fill(rng.randint(settings.steps, 2 * settings.steps) if theme else rng.randint(2, settings.steps))
     unused = [v for v in maker.own if v.name not in world.used and v not in params]
     unused = [maker.as_type(v, Type("uint32", ())) if v.type.kind == "k" else v for v in unused]
     results = tuple(unused[-6:] or maker.own[-1:])

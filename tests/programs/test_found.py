@@ -14,6 +14,7 @@ from weft import lax
 from weft.core.interpret import interpret
 from weft.experimental import io_callback
 from weft.experimental import pallas as pl
+from weft.primitives.random_bits import threefry2x32_p
 
 
 @pytest.fixture(params=under_test("cpu", "reference", "wasm", "webgpu"), autouse=True)
@@ -669,3 +670,39 @@ def test_a_kernel_asks_for_its_platform():
     part = pl.BlockSpec((2,), lambda i: i)
     f = pl.pallas_call(kernel, weft.ShapeDtypeStruct((4,), "int32"), grid=2, in_specs=[part], out_specs=part)
     assert np.asarray(weft.jit(f)(np.arange(4, dtype=np.int32))).tolist() == [0, 1, 3, 4]
+
+
+def test_members_of_mapped_axes_have_scratch_memory_of_their_own():
+    """What one member left in it, the next one found: the loop over the grid took the mapped axis for one of the
+    grid's.
+    """
+
+    def kernel(x, o, seen):
+        o[...] = jnp.where(seen[...] > 1, 10.0, x[...])
+        seen[...] = x[...]
+
+    room, shape = [pl.ANY((2,), jnp.float32)], weft.ShapeDtypeStruct((2,), "float32")
+    f = pl.pallas_call(kernel, shape, grid=2, out_specs=pl.BlockSpec(), scratch_shapes=room)
+    x = np.array([[5, 0], [5, 5], [0, 5]], np.float32)
+    want = np.where(x > 1, 10, x)  # of the second point
+    np.testing.assert_array_equal(np.stack([f(v) for v in x]), want)
+    np.testing.assert_array_equal(weft.jit(weft.vmap(f))(x), want)
+
+    def first(x, o, seen):
+        o[...] = jnp.where(seen[...] > 1, 10.0, x[...])
+        seen[...] = x[...]
+
+    f = pl.pallas_call(first, shape, scratch_shapes=room)
+    np.testing.assert_array_equal(weft.jit(weft.vmap(f))(x), x)
+
+
+def test_a_chain_of_hashes_is_cut():
+    """Each nests 72 operations, which counted as one."""
+    key, x = np.ones(2, np.uint32), np.arange(2, dtype=np.uint32)
+
+    def f(x):
+        for _ in range(6):
+            x = threefry2x32_p.bind(key, key, x, key)[0]
+        return x
+
+    np.testing.assert_array_equal(weft.jit(f)(x), interpret(weft.make_jaxpr(f)(x), [x])[0])

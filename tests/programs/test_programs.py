@@ -1,8 +1,8 @@
 """Random programs on every backend, in all of its configurations, against the reference interpreter; and what the
 generator makes.
 
-WEFT_RANDOM_PROGRAMS sets how many for each platform, WEFT_RANDOM_START where the seeds begin. A program that fails is
-shrunk and printed as source.
+WEFT_RANDOM_PROGRAMS sets how many for each platform, WEFT_RANDOM_START where the seeds begin. A third as many have a
+theme. A program that fails is shrunk and printed as source.
 """
 
 import itertools
@@ -13,7 +13,7 @@ import programs.report
 import pytest
 from platforms import need, under_test
 from programs.check import Failure, check
-from programs.maker import NESTS, make
+from programs.maker import NESTS, THEMED, make
 from programs.report import fails_alike, report
 from programs.targets import target_for
 
@@ -22,11 +22,16 @@ START = int(os.environ.get("WEFT_RANDOM_START", "0"))
 CHUNK = 10  # programs of a test
 
 
+def chunks(start: int, count: int) -> list[tuple[int, int]]:
+    """The programs of each test: the first and how many."""
+    return [(k, min(CHUNK, start + count - k)) for k in range(start, start + count, CHUNK)]
+
+
 @pytest.mark.parametrize("platform", under_test("cpu", "wasm", "webgpu"))
-@pytest.mark.parametrize("first", range(START, START + COUNT, CHUNK))
-def test_programs_agree_with_the_reference(first, platform):
+@pytest.mark.parametrize("first, count", [*chunks(START, COUNT), *chunks(THEMED + START, COUNT // 3)])
+def test_programs_agree_with_the_reference(first, count, platform):
     need(platform)
-    for seed in range(first, min(first + CHUNK, START + COUNT)):
+    for seed in range(first, first + count):
         target = target_for(platform, seed)
         program = make(seed, target.settings)
         try:

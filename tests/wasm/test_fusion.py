@@ -8,7 +8,9 @@ import weft
 import weft.numpy as jnp
 from wasm_harness import check, compiled, flat, jaxpr_of, run, values
 from weft import lax
+from weft.primitives.random_bits import threefry2x32_p
 from weft_wasm.ir import nodes, traversal
+from weft_wasm.ir.verify import verify
 from weft_wasm.lower.fuse import Planner
 from weft_wasm.lower import graph
 from weft_wasm.lower.blocks import IDENTITY, broadcast_view, choose, linear, regroup, slice_view, transpose_view
@@ -438,3 +440,47 @@ def test_functions_apart_give_the_same():
     fun = lambda x: lax.log1p(lax.exp(lax.mul(lax.tanh(x), lax.sin(lax.cos(x)))))
     rows = [run(fun, x[k : k + 16])[0] for k in range(0, 80, 16)]
     np.testing.assert_array_equal(run(fun, x)[0], np.concatenate(rows))
+
+
+KEY = np.arange(4, dtype=np.uint32)
+
+
+def hashed(x):
+    return threefry2x32_p.bind(KEY, KEY, x, KEY)[0]
+
+
+def widened(x):
+    return lax.bitcast_convert_type(lax.bitcast_convert_type(x, "uint8"), "uint32")
+
+
+DEEP = {  # what nests most operations, with an argument
+    "random bits": (hashed, np.arange(4, dtype=np.uint32)),
+    "powers": (lambda x: lax.integer_pow(x, 2**28 - 1), np.ones(4, np.float32)),
+    "inverses of powers": (lambda x: lax.integer_pow(x, -(2**28)), np.ones(4, np.float32)),
+    "precision": (lambda x: lax.reduce_precision(x + 1, 6, 7), np.ones(4, np.float32)),
+    "eight bits": (lambda x: (x * 1.5).astype("float8_e5m2").astype("float32"), np.ones(4, np.float32)),
+    "signs": (lax.sign, np.arange(4, dtype=np.int32)),
+    "shifts": (lambda x: lax.shift_right_logical(x, x), np.arange(4, dtype=np.int16)),
+    "bits": (widened, np.arange(4, dtype=np.uint32)),
+    "edges": (lambda x: lax.pad(x, np.int32(1), [(-1, 0, 1), (-1, 1, 0), (1, -1, 0)]), np.ones((2, 3, 4), np.int32)),
+    "gathered": (lambda x: x[x & 3], np.arange(4, dtype=np.int32)),
+    "slices": (lambda x: lax.dynamic_slice(x, (x[0],), (4,)), np.arange(4, dtype=np.int32)),
+    "choices": (lambda x: lax.select_n(x & 3, x, x + 1, x + 2, x + 3), np.arange(4, dtype=np.int32)),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_no_chain_nests_too_many_operations(name):
+    """Emitters and passes descend into expressions: an expression that nests deeper than the verifier admits ended in
+    a RecursionError.
+    """
+    step, x = DEEP[name]
+
+    def chain(x):
+        for _ in range(40):
+            x = step(x)
+        return x
+
+    jaxpr = jaxpr_of(chain, (x,))[0]
+    verify(lower(jaxpr)[0])
+    check(chain, x)

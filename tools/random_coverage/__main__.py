@@ -42,15 +42,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python tools/random_coverage", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--wasm", type=int, default=3000, help="how many programs on Wasm")
-    parser.add_argument("--webgpu", type=int, default=1000, help="and as shaders")
+    parser.add_argument("--wasm", type=int, default=2500, help="how many programs on Wasm")
+    parser.add_argument("--themed", type=int, default=1500, help="and of programs with a theme")
+    parser.add_argument("--webgpu", type=int, default=1000, help="how many programs as shaders")
     parser.add_argument("--kernels", type=int, default=1000, help="how many of the loop IR, on both")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--report", action="store_true", help="of the last run")
     parser.add_argument("--show", nargs="*", help="of the last run, with source")
     options = parser.parse_args()
     if not options.report and options.show is None:
-        collect({"wasm": options.wasm, "webgpu": options.webgpu, "kernels": options.kernels}, options.workers)
+        collect({kind: getattr(options, kind) for kind in ("wasm", "themed", "webgpu", "kernels")}, options.workers)
     measured = measure()
     if options.show is not None:
         for file, found in measured.items():
@@ -82,7 +83,7 @@ def collect(counts: dict[str, int], workers: int) -> None:
         for platform, count in counts.items()
         for start in range(0, count, RUN)
     ]
-    runs.sort(key=lambda run: run[1])  # of both platforms from the beginning
+    runs.sort(key=lambda run: run[1])  # of all kinds from the beginning
     begin = time.time()
 
     def run(platform: str, start: int, count: int) -> str:
@@ -150,8 +151,8 @@ def report(measured: dict[str, dict]) -> int:
         "# What random programs reach",
         "",
         (
-            f"`make test-random-coverage` runs {counts['wasm']} random programs (`tests/programs`) on Wasm and"
-            f" {counts['webgpu']} as shaders, in all the configurations of"
+            f"`make test-random-coverage` runs {counts['wasm']} random programs (`tests/programs`) and"
+            f" {counts['themed']} with a theme on Wasm, and {counts['webgpu']} as shaders, in all the configurations of"
         ),
         (
             f"`tests/programs/targets.py`, and {counts['kernels']} random programs of the loop IR"

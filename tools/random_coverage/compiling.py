@@ -15,7 +15,7 @@ os.environ["WEFT_VERIFY_JAXPRS"] = "0"
 import weft
 from programs.check import compiled_for, run
 from programs.forms import form_of
-from programs.maker import make
+from programs.maker import THEMED, make
 from programs.steps.host import FAMILIES as OF_HOST
 from programs.targets import Target, target_for
 from programs.tree import Program
@@ -32,8 +32,8 @@ def main(platform: str, start: int, count: int) -> None:
             if platform == "kernels":
                 compile_kernels(seed)
             else:
-                target = target_for(platform, seed)
-                compile_for(target, make(seed, target.settings))
+                target = target_for("wasm" if platform == "themed" else platform, seed)
+                compile_for(target, make(seed + THEMED * (platform == "themed"), target.settings))
         except Exception as e:  # `make test-random` says why
             refused.append(f"{seed} ({type(e).__name__})")
         if seed % 200 == 199:

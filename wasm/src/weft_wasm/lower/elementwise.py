@@ -20,15 +20,21 @@ from weft_wasm.lower.types import memory_dtype, narrow, widen
 Rule = Callable[[Node, Sequence[Expr]], Expr]
 ELEMENT_RULES: dict[str, Rule] = {}
 COSTS: dict[str, int] = {}
+DEPTHS: dict[str, Callable[[Node], int]] = {}  # of those that nest more than DEPTH operations
 MATH_COST = 24  # a function that is a polynomial
+DEPTH = 3
 
 
-def rule(name: str, cost: int = 1) -> Callable[[Rule], Rule]:
-    """Registers the rule of an elementwise primitive."""
+def rule(name: str, cost: int = 1, depth: Callable[[Node], int] | None = None) -> Callable[[Rule], Rule]:
+    """Registers the rule of an elementwise primitive. depth: how many operations nest in what it makes of a node, at
+    most; DEPTH where it isn't given.
+    """
 
     def register(f: Rule) -> Rule:
         ELEMENT_RULES[name] = f
         COSTS[name] = cost
+        if depth is not None:
+            DEPTHS[name] = depth
         graph.known.add(name)
         return f
 
@@ -109,7 +115,7 @@ def _sign(n: Node, a: Sequence[Expr]) -> Expr:
     return positive if x.dtype in nodes.UNSIGNED else Select(nodes.lt(x, zero), Const(-1, x.dtype), positive)
 
 
-@rule("integer_pow", 2)
+@rule("integer_pow", 2, lambda node: 2 * abs(node.params["y"]).bit_length())
 def _integer_pow(node: Node, a: Sequence[Expr]) -> Expr:
     (x,) = a
     n = node.params["y"]
@@ -251,7 +257,7 @@ def _convert(n: Node, a: Sequence[Expr]) -> Expr:
     return formats.converted(x, new) if new in FORMATS else convert(x, new)
 
 
-@rule("reduce_precision", 6)
+@rule("reduce_precision", 6, lambda node: 13)
 def _reduce_precision(n: Node, a: Sequence[Expr]) -> Expr:
     (x,) = a
     exponent_bits, mantissa_bits = n.params["exponent_bits"], n.params["mantissa_bits"]

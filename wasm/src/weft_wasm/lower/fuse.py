@@ -22,8 +22,8 @@ from weft_wasm.lower.types import scalar_dtype
 DUPLICATE = 4  # an expression that costs more is stored rather than computed in two kernels
 REPEAT = 3  # likewise for one whose elements are read several times
 INLINE = 260  # an expression that costs more is cut
-DEPTH = 60  # and for deeper expressions
-ROUNDING_COST, ROUNDING_DEPTH = 40, 14  # of floats of 4 and 8 bits, in these measures
+DEPTH = 170  # and where operations would nest deeper: with the place of what is loaded, no more than MOST_DEPTH
+ROUNDING_COST, ROUNDING_DEPTH = 40, 24  # of floats of 4 and 8 bits, in these measures
 MEMBERS = 24  # a group has at most so many stores
 GROUP_COST = 500
 FUNCTION = 24  # an operation that costs as much is an elementary function, whose constants fill the registers:
@@ -46,6 +46,18 @@ def kind_of(node: Node) -> str:
     if op in elementwise.ELEMENT_RULES or op in views.VIEWS or op in views.ELEMENTS:
         return EXPRESSION
     return REDUCE if op in reductions.REDUCERS else DOT if op in PRODUCTS else OPAQUE
+
+
+def depth_of(node: Node) -> int:
+    """How many operations nest in the expression of a node, at most."""
+    depth = elementwise.DEPTHS.get(node.op) or views.DEPTHS.get(node.op)
+    own = elementwise.DEPTH if depth is None else depth(node)
+    return own + ROUNDING_DEPTH * any(map(is_rounded, node.outputs))
+
+
+def is_rounded(v: Value) -> bool:
+    """Whether a value is a float of few bits, which is rounded after each operation by some 70 operations."""
+    return v.dtype in FORMATS and scalar_dtype(v.dtype) in nodes.FLOATS
 
 
 def is_function(node: Node) -> bool:
@@ -217,15 +229,13 @@ class Planner:
         own = elementwise.COSTS.get(node.op)
         if own is None:
             own = views.COSTS.get(node.op, 0)
-        # a float of few bits is rounded after each operation, by some 70 operations that nest 25 deep
-        rounded = v.dtype in FORMATS and scalar_dtype(v.dtype) in nodes.FLOATS
-        cost, depth, functions = own + ROUNDING_COST * rounded, 0, int(is_function(node))
+        cost, depth, functions = own + ROUNDING_COST * is_rounded(v), 0, int(is_function(node))
         for x in node.inputs:
             if x.constant is None and x not in self.stored:
                 cost += self.cost.get(x, 0)
                 depth = max(depth, self.depth.get(x, 0))
                 functions += self.functions.get(x, 0)
-        self.cost[v], self.depth[v], self.functions[v] = cost, depth + 1 + ROUNDING_DEPTH * rounded, functions
+        self.cost[v], self.depth[v], self.functions[v] = cost, depth + depth_of(node), functions
         why = self.reason(v, cost, sinks)
         if why is not None:
             self.stored[v] = why
@@ -235,7 +245,7 @@ class Planner:
             return "output"
         if len(sinks) > 1 and cost > DUPLICATE:
             return "wanted by two kernels"
-        if cost > INLINE or self.depth[v] > DEPTH:
+        if cost > INLINE or self.depth[v] + max((depth_of(user) for user, _ in v.users), default=0) > DEPTH:
             return "too long for one kernel"
         if self.apart and self.functions[v] and v.size >= LARGE and any(is_function(user) for user, _ in v.users):
             return "argument of another function"

@@ -9,7 +9,7 @@ from weft_wasm.lower import graph
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA
-COST = 120
+COST, DEPTH = 120, 72
 
 graph.known.add("threefry2x32")
 

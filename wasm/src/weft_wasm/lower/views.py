@@ -34,7 +34,7 @@ from weft_wasm.lower.blocks import (
 from weft_wasm.lower.elementwise import bitcast_same_size
 from weft_wasm.lower.formats import FORMATS, converted, limits
 from weft_wasm.lower.graph import Node, Value
-from weft_wasm.lower.random_bits import COST as THREEFRY_COST
+from weft_wasm.lower.random_bits import COST as THREEFRY_COST, DEPTH as THREEFRY_DEPTH
 from weft_wasm.lower.random_bits import threefry2x32
 from weft_wasm.lower.types import LoweringError, constant, scalar_dtype
 
@@ -71,6 +71,7 @@ VIEWS: dict[str, Callable[[Node], View]] = {
 ELEMENTS: dict[str, Element] = {}
 SPLITS: dict[str, Callable[[Node], Splits]] = {}
 COSTS: dict[str, int] = {}
+DEPTHS: dict[str, Callable[[Node], int]] = {}  # as of elementwise rules
 graph.known.update(VIEWS)
 
 
@@ -93,9 +94,16 @@ def operand_view(node: Node, j: int) -> View:
     return view
 
 
-def element_rule(name: str, cost: int, splits: Callable[[Node], Splits] | None = None) -> Callable[[Element], Element]:
+def element_rule(
+    name: str,
+    cost: int,
+    splits: Callable[[Node], Splits] | None = None,
+    depth: Callable[[Node], int] | None = None,
+) -> Callable[[Element], Element]:
     def register(f: Element) -> Element:
         ELEMENTS[name], COSTS[name] = f, cost
+        if depth is not None:
+            DEPTHS[name] = depth
         SPLITS[name] = splits or (lambda node: NONE)
         graph.known.add(name)
         return f
@@ -127,7 +135,7 @@ def _iota(reader: Elements, node: Node, slot: int, blocks: Blocks) -> Expr:
     return nodes.convert(index, scalar_dtype(dtype)) if type(index) is not Const else constant(index.value, dtype)
 
 
-@element_rule("threefry2x32", THREEFRY_COST // 2)
+@element_rule("threefry2x32", THREEFRY_COST // 2, depth=lambda node: THREEFRY_DEPTH)
 def _threefry(reader: Elements, node: Node, slot: int, blocks: Blocks) -> Expr:
     args = [reader.element(x, operand_view(node, j).apply(blocks)) for j, x in enumerate(node.inputs)]
     words = threefry2x32(args)
@@ -140,7 +148,7 @@ def _bitcast_splits(node: Node) -> Splits:
     return frozenset((out.size // x.size,)) if x.size and out.size > x.size else NONE
 
 
-@element_rule("bitcast_convert_type", 1, _bitcast_splits)
+@element_rule("bitcast_convert_type", 1, _bitcast_splits, lambda node: 10)
 def _bitcast(reader: Elements, node: Node, slot: int, blocks: Blocks) -> Expr:
     x, out = node.inputs[0], node.outputs[0]
     old, new = x.dtype, out.dtype
@@ -185,7 +193,7 @@ def _pad_view(node: Node) -> View:
     return view
 
 
-@element_rule("pad", 3, lambda n: _pad_view(n).splits(NONE))
+@element_rule("pad", 3, lambda n: _pad_view(n).splits(NONE), lambda n: 4 + 4 * len(n.inputs[0].shape))
 def _pad(reader: Elements, node: Node, slot: int, blocks: Blocks) -> Expr:
     x, fill = node.inputs
     out = node.outputs[0]
@@ -302,7 +310,7 @@ def window_dims(rank: int, collapsed: Collection[int], batching: Collection[int]
     return [d for d in range(rank) if d not in collapsed and d not in batching]
 
 
-@element_rule("gather", 6, lambda n: all_edges(n.outputs[0].shape))
+@element_rule("gather", 6, lambda n: all_edges(n.outputs[0].shape), lambda n: 4 + 4 * len(n.inputs[0].shape))
 def _gather(reader: Elements, node: Node, slot: int, blocks: Blocks) -> Expr:
     x, indices = node.inputs
     out = node.outputs[0]

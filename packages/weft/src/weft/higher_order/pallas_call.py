@@ -172,6 +172,11 @@ class Call(NamedTuple):
         everything = [*operands, *new, *map(uninitialised, self.scratch)]
         return [everything[k] for k in self.kept]
 
+    def with_new_scratch(self, state: Sequence[Value]) -> list[Value]:
+        """The state as the points of another member of the mapped axes find it: members are calls of their own."""
+        new = dict(zip(range(len(self.blocks), len(self.kernel.refs)), map(uninitialised, self.scratch)))
+        return [new.get(k, v) for k, v in zip(self.kept, state)]
+
     def point(self, ids: Sequence[Value], operands: Sequence[Value], state: Sequence[Value]) -> list[Value]:
         """One point of the grid: the state after it. The state is of all that is `kept`."""
         kept = self.kept
@@ -229,9 +234,14 @@ def _loop(*operands: Value, interpret: bool, **params: Any) -> list[Value]:
     """What a call means."""
     call = call_of(params)
     state = call.initial(operands)
+    mapped, axes = range(len(call.grid) - call.kernel.axes), range(len(call.grid) - call.kernel.axes, len(call.grid))
+
+    def member(ids: Sequence[Value], state: Sequence[Value]) -> list[Value]:
+        state = call.with_new_scratch(state) if mapped else state
+        return over_grid(call.grid, axes, dict(enumerate(ids)), state, lambda ids, now: call.point(ids, operands, now))
+
     if 0 not in call.grid:
-        axes = range(len(call.grid))
-        state = over_grid(call.grid, axes, {}, state, lambda ids, now: call.point(ids, operands, now))
+        state = over_grid(call.grid[: len(mapped)], mapped, {}, state, member)
     return call.results(state)
 
 
