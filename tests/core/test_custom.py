@@ -321,3 +321,12 @@ def test_checkpoints_have_the_constants_of_what_they_call():
     for policy in (None, weft.checkpoint_policies.everything_saveable, weft.checkpoint_policies.dots_saveable):
         close(weft.grad(lambda x: weft.checkpoint(lambda x: called(called(x)).sum(), policy=policy)(x))(x), slope)
         close(weft.grad(weft.jit(weft.checkpoint(lambda x: called(called(x)).sum(), policy=policy)))(x), slope)
+
+
+def test_constants_of_both_functions_are_counted_where_either_may_run():
+    a, b = jnp.arange(3.0), jnp.ones(3)
+    f = weft.custom_vjp(lambda x: jnp.sin(x) * a)
+    f.defvjp(lambda x: (jnp.sin(x) * a + b, x), lambda x, g: (g,), optimize_remat=True)
+    jaxpr = weft.make_jaxpr(lambda x: weft.vjp(f, x)[0])(jnp.ones(3)).jaxpr
+    (eqn,) = [e for e in jaxpr.eqns if e.primitive.name == "remat_opt"]
+    assert eqn.params["num_consts"] == len(eqn.invars) - 1 == 3 and eqn.invars[-1] is jaxpr.invars[0]

@@ -65,13 +65,15 @@ def test_several_axes():
         r = weft.new_ref(x)
         r[i, :, 1] = jnp.zeros(3)
         r[0, 1:, ::2] += 1.0
-        return r[..., 2], r[1], r[:, i, weft.ds(i, 2)], r[jnp.array([0, 1]), jnp.array([2, 0])], r[...]
+        pairs = r[jnp.array([0, 1]), jnp.array([2, 0])], r[jnp.array([0, 1]), i], r[i, jnp.array([[0], [2]]), i]
+        return r[..., 2], r[1], r[:, i, weft.ds(i, 2)], *pairs, r[...]
 
     r = x.copy()
     r[1, :, 1] = 0
     r[0, 1:, ::2] += 1
     for wrap in (lambda f: f, weft.jit):
-        for got, want in zip(wrap(f)(x, 1), (r[..., 2], r[1], r[:, 1, 1:3], r[[0, 1], [2, 0]], r), strict=True):
+        pairs = r[[0, 1], [2, 0]], r[[0, 1], 1], r[1, [[0], [2]], 1]
+        for got, want in zip(wrap(f)(x, 1), (r[..., 2], r[1], r[:, 1, 1:3], *pairs, r), strict=True):
             np.testing.assert_array_equal(got, want)
 
 

@@ -14,6 +14,7 @@ from weft.core.jaxpr import Jaxpr, JaxprEqn, Var
 from weft.core.primitive import registry
 from weft.core.verify import verify
 from weft.errors import VerificationError
+from weft.experimental.shard_alike import shard_alike
 
 EXPECTED = json.loads(pathlib.Path(__file__).with_name("explicit_expected.json").read_text())
 # where jax stops and weft goes on, since no data has to move for it or the choice is plain
@@ -106,3 +107,25 @@ def test_meshes_are_explicit_by_default():
     devices = weft.devices("cpu")
     assert weft.make_mesh((2, 2), ("a", "b"), devices=devices[:4]).axis_types == (kinds.Explicit,) * 2
     assert weft.sharding.Mesh(devices[:2], ("a",)).axis_types == (kinds.Auto,)
+
+
+def test_a_cotangent_of_what_was_moved_lies_as_the_value_did(scope):
+    x = weft.device_put(np.arange(16.0, dtype=np.float32).reshape(4, 4), weft.P(None, "x"))
+    weights = np.arange(4, dtype=np.float32)
+    got = weft.grad(lambda v: (weft.sharding.reshard(v, weft.P("y", None)) * weights).sum())(x)
+    assert weft.typeof(got) == weft.typeof(x)
+    np.testing.assert_array_equal(got, np.tile(weights, (4, 1)))
+
+
+def test_each_axis_of_updates_must_be_divided_as_the_array(scope):
+    x = weft.device_put(np.zeros((3, 8, 8), np.float32), weft.P(None, "x", None))
+    update = weft.device_put(np.ones((8, 8), np.float32), weft.P("x", "y"))
+    with pytest.raises(weft.errors.ShardingTypeError, match="axis 1 of the updates is not divided as axis 2"):
+        x.at[0].set(update)
+
+
+def test_one_of_two_values_that_lie_alike_has_a_derivative():
+    f = lambda x, y: shard_alike(x * 2.0, y * 3.0)[0].sum()
+    for g in (f, weft.jit(f)):
+        x, y = weft.grad(g, (0, 1))(np.ones(3, np.float32), np.ones(3, np.float32))
+        assert np.asarray(x).tolist() == [2, 2, 2] and np.asarray(y).tolist() == [0, 0, 0]

@@ -10,6 +10,9 @@ import resource
 import socket
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -29,6 +32,7 @@ from weft_native.host.executables import LENGTH, Executables, name_of
 from weft_native.host.keeper import Keeper
 from weft_native.host.limits import Limits
 from weft_native.host.metrics import Metrics
+from weft_native.host.shelf import Entry, Shelf
 from weft_native.host.workers import Pool
 from weft_remote import protocol as p
 from weft_remote.errors import LimitError
@@ -346,6 +350,24 @@ class Acted:
 
 DATA, DIGEST, ARGUMENTS, _ = program()
 WHAT = p.encode(p.Compile(0, 0, DIGEST, 0, "main", (False,) * ARGUMENTS))
+
+
+class Compiled(NamedTuple):
+    dump: Callable[[], bytes]
+
+
+@pytest.mark.parametrize("seconds, kinds", [(0.0, [Seek]), (0.02, [Seek, Offer])], ids=["quick", "slow"])
+def test_what_is_compiled_in_no_time_is_not_stored(seconds, kinds):
+    sent: list = []
+    shelf = Shelf(sent.append, alone=False)
+    shelf.answer(Sought(False, True), None)
+
+    def make(data):
+        time.sleep(seconds)
+        return Compiled(lambda: b"code")
+
+    shelf.compile(Entry("s", p.Compile(0, 0, DIGEST, 0, "main", (False,) * ARGUMENTS), "main", DATA), make)
+    assert [type(message) for message in sent] == kinds
 
 
 def acting(tmp_path, act, **limits):
