@@ -17,6 +17,7 @@ from platforms import need, on, under_test
 
 import weft
 import weft.numpy as jnp
+from weft.runtime import guards
 
 
 def reasons(f):
@@ -210,6 +211,14 @@ def test_keepers_are_told_as_far_as_a_name(lists, keeping):
         else "a list, at 0"
     )
     assert str(e.value).splitlines()[1].endswith(f" (leaky), kept by {told}")
+
+
+def test_the_first_that_knows_more_explains_an_error(monkeypatch):
+    error, better = ValueError("what a runtime says"), ValueError("what it means")
+    monkeypatch.setattr(guards, "_explainers", [lambda e: e, lambda e: better, lambda e: TypeError("not asked")])
+    assert guards.explained(error) is better
+    monkeypatch.setattr(guards, "_explainers", [lambda e: e])
+    assert guards.explained(error) is error
 
 
 # guards --------------------------------------------------------------------------------------------------------------

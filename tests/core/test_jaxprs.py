@@ -12,6 +12,7 @@ from weft import lax
 from weft.base.avals import shaped
 from weft.compat.core import Primitive, ShapedArray
 from weft.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
+from weft.core.pretty import jaxpr_lines
 from weft.core.verify import verify
 from weft.errors import UnexpectedTracerError, VerificationError
 from weft.primitives.elementwise import add_p
@@ -216,3 +217,17 @@ def test_evaluation_keeps_no_value_that_nothing_reads_any_more():
     closed = weft.make_jaxpr(lambda x: p.bind(p.bind(p.bind(p.bind(x)))))(1.0)
     assert weft.core.eval_jaxpr(closed.jaxpr, closed.consts, jnp.float32(1.0))[0] == 5.0
     assert alive == [0, 1, 1, 1]
+
+
+def test_each_line_of_a_jaxpr_has_its_equation():
+    """The playground shows beside each line what it belongs to."""
+    loop = lambda x: lax.scan(lambda c, _: (jnp.cos(c), None), x, None, 3)[0]
+    f = lambda x: lax.cond(x.sum() > 0, lambda x: x * 2, loop, x)
+    jaxpr = weft.make_jaxpr(f)(np.ones(3, np.float32)).jaxpr
+    lines = jaxpr_lines(jaxpr)
+    assert [text for text, _ in lines] == str(jaxpr).split("\n")
+    assert [eqn and eqn.primitive.name for _, eqn in lines] == [
+        *(None, "reduce_sum", "gt", "convert_element_type", "cond", "cond"),
+        *(None, "scan", "cos", "scan", "scan", "scan", "scan", "scan", "scan", None),  # a branch
+        *("mul", "cond", "cond", None),
+    ]

@@ -168,6 +168,11 @@ def test_errors_of_partition_are_those_of_its_author(mesh):
         for _ in range(2):
             with pytest.raises(error, match=match):
                 weft.jit(function)(x)
+    both = custom_partitioning(lambda x: (x, x))
+    part = lambda mesh, args, results: (mesh, lambda x: (x, x[:1]), (args[0].sharding,) * 2, (args[0].sharding,))
+    both.def_partition(part, sharding_rule="i j -> i j, i j")
+    with pytest.raises(ValueError, match=r"part of a result of .* is f32\[2,8\] .* returns f32\[1,8\]"):
+        weft.jit(both)(x)
 
 
 def test_what_a_user_can_get_wrong(mesh):
@@ -197,6 +202,7 @@ def test_what_a_user_can_get_wrong(mesh):
         ("i -> j -> k", "one '->'"),
         ("(i j -> i", "left open"),
         ("(i) -> i", "at least two factors"),
+        ("(i (j k)) -> i", r"can't read '\('"),
         ("i ... -> i", "leading axes"),
         ("i? -> i", r"can't read '\?'"),
     ],

@@ -64,6 +64,16 @@ def test_those_that_do_not_end_when_told_are_killed(tmp_path):
     assert time.monotonic() - before < 30
 
 
+def test_those_that_are_told_have_time_to_part(tmp_path):
+    slow = "import signal\ndef stop(number, frame):\n    time.sleep(1.5)\n    print('parted')\n    sys.exit(3)\n"
+    path = program(tmp_path, slow + "signal.signal(signal.SIGTERM, stop)\nprint('ready')\ntime.sleep(100)\n")
+    command = [sys.executable, "-m", "weft_native.run", "-n", "1", "--grace", "30", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout.readline() == "[0] ready\n"
+        started.send_signal(signal.SIGTERM)
+        assert started.communicate(timeout=60)[0] == "[0] parted\n"
+
+
 @pytest.mark.parametrize("number", (signal.SIGINT, signal.SIGTERM))
 def test_signals_reach_all(tmp_path, number):
     path = program(

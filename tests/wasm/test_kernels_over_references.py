@@ -19,6 +19,7 @@ from weft.experimental import pallas as pl
 from weft_wasm.backends.wasm import WasmBackend
 from weft_wasm.ir.nodes import For, Kernel
 from weft_wasm.lower.kernels import dependencies
+from weft_wasm.ir.traversal import walk
 from weft_wasm.lower.program import lower
 from weft_wasm.passes.grids import join
 from weft_wasm.passes.pipeline import BEFORE_PLANNING, run_passes
@@ -173,14 +174,16 @@ def product(n, size):
     )
 
 
-@pytest.mark.parametrize("count", [2, 5])
-def test_threads_share_the_grid(count):
+@pytest.mark.parametrize("count, n, size", [(2, 256, 64), (5, 256, 64), (2, 512, 256)])
+def test_threads_share_the_grid(count, n, size):
+    """And no loop inside, as those of large products would else."""
     backend = WasmBackend(DesktopRuntime(threads=count))
-    x, y = np.random.RandomState(1).randn(2, 256, 256).astype(np.float32)
-    f = product(256, 64)
+    x, y = np.random.RandomState(1).randn(2, n, n).astype(np.float32)
+    f = product(n, size)
     made = run_passes(BEFORE_PLANNING, program(f, x, y))
     (grid,) = [s for s in made.body if type(s) is Kernel and s.name.startswith("grid_")]
     assert [s.tasks > 0 for s in grid.body if type(s) is For] == [True]
+    assert [s.tasks for s in walk(grid.body) if type(s) is For and s.tasks] == [s.tasks for s in grid.body[-1:]]
     device = backend.devices()[0]
     executable = backend.compile(weft.make_jaxpr(f)(x, y).jaxpr, device, CompileOptions())
     (found,) = executable.execute([backend.put(a, get_aval(a), device, False) for a in (x, y)])

@@ -197,3 +197,7 @@ def test_the_declarations_say_that_results_are_promises(tmp_path):
     types = (tmp_path / "scale.d.ts").read_text()
     assert "load(options?: AsyncLoadOptions): Promise<AsyncProgram<Arguments, Result>>" in types
     assert 'from "./weft-gpu.js"' in types and 'from "./weft.js"' not in types
+    export.web(scale, spec(3), path=tmp_path, target="wasm")
+    types = (tmp_path / "scale.d.ts").read_text()
+    assert "load(options?: LoadOptions): Promise<Program<Arguments, Result>>" in types and "Async" not in types
+    assert 'from "./weft.js"' in types and 'from "./weft-gpu.js"' not in types

@@ -174,18 +174,16 @@ def jaxpr_lines(jaxpr: Jaxpr) -> list[tuple[str, JaxprEqn | None]]:
     names.marked = []
     found: list[tuple[str, JaxprEqn | None]] = []
     begun: dict[int, JaxprEqn] = {}  # by indentation
-    eqn: JaxprEqn | None = None
     for line in _show(jaxpr, names).split("\n"):
         text = _marks.sub("", line)
         indent = len(text) - len(text.lstrip())
+        eqn: JaxprEqn | None = None
         if mark := _marks.search(line):
             eqn = names.marked[ord(mark[0]) - _MARK]
             if line[indent] == mark[0]:
                 begun[indent] = eqn
-        elif text[indent : indent + 1] in ("]", ")"):
-            eqn = begun.get(indent)
-        elif text.startswith(("in (", "let ", "{ lambda "), indent):
-            eqn = None
+        elif not text.startswith(("in (", "let ", "{ lambda "), indent):  # a parameter, or an end
+            eqn = begun.get(max((k for k in begun if k <= indent), default=-1))
         found.append((text, eqn))
     return found
 
