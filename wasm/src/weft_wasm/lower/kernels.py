@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from weft.core.carries import Runs
-from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, subjaxprs
 from weft.base import dtypes
 from weft.higher_order.pallas_call import Block, Call, call_of
 
@@ -19,6 +19,7 @@ from weft_wasm.ir import nodes
 from weft_wasm.ir.nodes import Binary, Const, Expr, For, Stmt, Var
 from weft_wasm.lower import fuse, graph, points
 from weft_wasm.lower.blocks import choose, trailing
+from weft_wasm.lower.callbacks import NAMES as CALLBACKS
 from weft_wasm.lower.complexes import planes
 from weft_wasm.lower.control import body_of, place_of_operand
 from weft_wasm.lower.graph import Builder, Graph, Value
@@ -47,9 +48,15 @@ def emit_call(body: GraphLowering, node: graph.Node) -> list[Stmt]:
     call = call_of(node.params)
     if body.module.plain:
         places = [place_of_operand(body, x) for x in node.inputs]
-        made = planes(points.program(call, parallel_axes(call), node.params["avals"]))
+        axes = [] if calls_host(call.kernel.closed.jaxpr) else parallel_axes(call)  # a callback is called at each point
+        made = planes(points.program(call, axes, node.params["avals"]))
         return body_of(body, made, node.inputs, places, [body.places[v] for v in node.outputs])
     return _Grid(body, node, call).emit()
+
+
+def calls_host(jaxpr: Jaxpr) -> bool:
+    """Whether there are callbacks in a program, or in one inside it."""
+    return any(eqn.primitive.name in CALLBACKS or any(map(calls_host, subjaxprs(eqn.params))) for eqn in jaxpr.eqns)
 
 
 class _Grid:
