@@ -230,6 +230,22 @@ test("GpuDevice runs plans: kernels, loops, waits, constants", async ({ page, ru
   });
 });
 
+test("a page goes on with a new device where its own is lost, and keeps one that is not", async ({ page, runtime }) => {
+  await page.goto(runtime);
+  const result = await page.evaluate(async (url) => {
+    const { createPage } = (await import(url)) as RuntimePage;
+    const made = await createPage();
+    const first = made.gpu;
+    if (!first) return null;
+    const kept = [await made.renewGpu(), made.gpu === first];
+    first.device.destroy();
+    await first.device.lost;
+    const told = typeof first.lost;
+    return { kept, told, renewed: [await made.renewGpu(), made.gpu !== first, made.gpu?.lost] };
+  }, `${runtime}runtime.js`);
+  expect(result).toEqual({ kept: [true, true], told: "string", renewed: [true, true, null] });
+});
+
 test("buffers: donated ones return to the pool, and so do bind groups; dead ones are refused", async ({
   page,
   runtime,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bindings } from "../src/gpu_device.js";
 import type { Metadata } from "../src/contents.js";
-import { largestCounter, launches, waits, type Plan, type Step } from "../src/gpu_plan.js";
+import { dispatches, largestCounter, launches, waits, type Plan, type Step } from "../src/gpu_plan.js";
 import { checkPlan } from "../src/plan_contents.js";
 import * as programs from "./programs.js";
 import { detectFeatures } from "../src/index.js";
@@ -91,6 +91,20 @@ test("waiting and counters are found in nested steps", () => {
   assert.equal(waits([loop([loop([{ op: "while", cond: [], flag: 0, body: [] }])])]), true);
   assert.equal(largestCounter([loop([dispatch])]), 0);
   assert.equal(largestCounter([{ op: "switch", index: 0, branches: [[], [loop([], 0)]] }]), 5);
+});
+
+test("all dispatches of a plan are found, those of loops and branches too", () => {
+  const of = (kernel: number): Step => ({ ...dispatch, kernel }) as Step;
+  const steps: Step[] = [
+    of(0),
+    { op: "loop", count: 5, counter: null, body: [of(1)] },
+    { op: "while", cond: [of(2)], flag: 0, body: [of(3)] },
+    { op: "switch", index: 0, branches: [[of(4)], [], [of(5)]] },
+  ];
+  assert.deepEqual(
+    [...dispatches(steps)].map((step) => step.kernel),
+    [0, 1, 2, 3, 4, 5],
+  );
 });
 
 test("gated steps are kernels alone, and a gated branch does not wait", () => {
