@@ -17,7 +17,9 @@ import weft
 import weft.numpy as jnp
 from weft import monitoring
 from weft.base.config import config
+from weft import lax
 from weft.errors import BackendError
+from weft_native import compat
 
 need("cpu")
 OPTIONS = (
@@ -303,3 +305,63 @@ def test_a_script_begins_to_read_its_slowest_program_with_its_first_device(folde
         note.write_bytes(hostile.encode(errors="surrogateescape"))
         assert run_script() == first
         assert note.read_bytes().decode() == slowest  # and written again
+
+
+# in memory ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """The programs that XLA compiles."""
+    seen = []
+    compile_module = compat.compile_module
+    monkeypatch.setattr(compat, "compile_module", lambda *args, **more: seen.append(args) or compile_module(*args))
+    weft.clear_caches()
+    with weft.default_device(weft.devices("cpu")[0]):
+        yield seen
+
+
+def step(carry, x):
+    return jnp.tanh(carry * x) + x, carry
+
+
+TRACED_AGAIN = {
+    "jitted lambdas": lambda w, xs: weft.jit(lambda w, xs: jnp.sin(w) * xs)(w, xs),
+    "scan": weft.grad(lambda w, xs: lax.scan(step, w, xs)[0]),
+    "cond": weft.grad(lambda w, xs: lax.cond(xs[0] > 1, jnp.sin, jnp.cos, w)),
+    "while": lambda w, xs: weft.jvp(lambda w: lax.while_loop(lambda c: c < 9, lambda c: c * 2, w), (w,), (w,)),
+    "map": lambda w, xs: lax.map(lambda x: x * w, xs),
+}
+
+
+@pytest.mark.parametrize("name", TRACED_AGAIN)
+def test_what_is_traced_again_is_not_compiled_again(name, compiled):
+    f, xs = TRACED_AGAIN[name], np.arange(1, 4, dtype=np.float32)
+    first = weft.tree.leaves(f(jnp.float32(1.5), xs))
+    count = len(compiled)
+    assert count > 0
+    other = weft.tree.leaves(f(jnp.float32(2.5), xs + 1))
+    assert len(compiled) == count and not np.array_equal(first[0], other[0])
+    again = weft.tree.leaves(f(jnp.float32(1.5), xs))
+    assert len(compiled) == count
+    for a, b in zip(first, again, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_programs_in_memory_differ_by_all_that_they_do(compiled):
+    x = np.arange(3, dtype=np.float32)
+    for k in (1.0, 2.0):
+        assert weft.jit(lambda x: x * k)(x).tolist() == (x * k).tolist()
+        assert weft.jit(lambda x: weft.pure_callback(lambda v: v * np.float32(k), x, x))(x).tolist() == (x * k).tolist()
+        y = jnp.asarray(x)
+        weft.jit(lambda x: x + 5.0, donate_argnums=0 if k == 2.0 else ())(y)
+        assert y.is_deleted() == (k == 2.0)
+
+
+def test_a_function_that_is_cleared_is_compiled_again(compiled):
+    f = weft.jit(lambda x: x * 7)
+    f(1.0)
+    count = len(compiled)
+    f.clear_cache()
+    f(1.0)
+    assert len(compiled) == count + 1

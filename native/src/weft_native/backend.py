@@ -89,7 +89,8 @@ class XlaBackend:
         atexit.register(self.close)
 
     def clear_caches(self) -> None:
-        """Forgets the programs of single operations, and the calls that C++ has cached."""
+        """Forgets compiled programs, those of single operations, and the calls that C++ has cached."""
+        cache.forget()
         self._eager.clear()
         _jax.PjitFunctionCache.clear_all()
 

@@ -1,5 +1,6 @@
-"""The persistent compile cache: compiled programs in the folder `jax_compilation_cache_dir`, found again by later
-processes.
+"""Two caches of compiled programs. One in memory has the last ones of this process: a function that is traced again,
+as those of a loop that is not jitted are in each call, is not compiled again. The persistent one has programs in the
+folder `jax_compilation_cache_dir`, found again by later processes.
 
 A file holds a header (the kind of file, the key, how long the program took to compile, the length and a checksum of the
 rest) and the executable as XLA writes it. XLA trusts its input, so a file is checked before XLA reads any of it. A file
@@ -9,6 +10,7 @@ processes that read it: do not share it.
 
 from __future__ import annotations
 
+import collections
 import hashlib
 import io
 import itertools
@@ -37,25 +39,29 @@ _MAGIC = b"weftxla1"
 _SUFFIX = "-cache"
 _LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 15, "O2": 19, "O3": 23}  # XLA's numbers of its levels of effort
 _dumped = itertools.count()
+_RECENT = 256  # programs in memory
+_recent: collections.OrderedDict[tuple[int, bytes], Any] = collections.OrderedDict()  # the last used one stands last
+# what compiling passes to Python: for the next program it would be other functions
+_ASKS_PYTHON = (b"InspectSharding", b"CustomSPMDPartitioning")
 
 
 def compile_module(client, lowered, devices: Sequence, options, callbacks: Sequence, name: str):
-    """A loaded executable: from the cache if it is there, else compiled, and stored there if the options say so.
+    """A loaded executable: from a cache if it is there, else compiled, and stored there if the options say so.
 
-    Programs that call Python functions are never stored: the functions exist only in this process.
+    Programs that call Python functions are never stored: which ones they call is not part of them.
     """
     _configure(options)
     if config.dump_ir_to:
         _dump(lowered, name)
-    folder = config.compilation_cache_dir
-    if not folder or not config.enable_compilation_cache or callbacks or config.compilation_cache_max_size == 0:
+    program = b"" if callbacks else _program(lowered)
+    if callbacks or any(word in program for word in _ASKS_PYTHON):
         return compat.compile_module(client, lowered.module, devices, options, callbacks)
-    program = _program(lowered)
-    if b"InspectSharding" in program:  # compiling it passes information to Python
-        return compat.compile_module(client, lowered.module, devices, options, callbacks)
-    monitoring.record_event("/jax/compilation_cache/compile_requests_use_cache")
-    monitoring.record_event("/jax/compilation_cache/compile_requests_use_cache")
     key = _key(client, program, devices, options)
+    folder = config.compilation_cache_dir
+    if not folder or not config.enable_compilation_cache or config.compilation_cache_max_size == 0:
+        return _compiled(client, lowered, devices, options, key)
+    monitoring.record_event("/jax/compilation_cache/compile_requests_use_cache")
+    monitoring.record_event("/jax/compilation_cache/compile_requests_use_cache")
     path = pathlib.Path(folder) / f"{_file_name(name)}-{key.hex()}{_SUFFIX}"
     begin = time.perf_counter()
     stored, loaded = _read_ahead(path, devices, options) or _read_now(client, path, key, devices, options)
@@ -68,7 +74,7 @@ def compile_module(client, lowered, devices: Sequence, options, callbacks: Seque
         return loaded
     monitoring.record_event("/jax/compilation_cache/cache_misses")
     begin = time.perf_counter()
-    compiled = compat.compile_module(client, lowered.module, devices, options, callbacks)
+    compiled = _compiled(client, lowered, devices, options, key)
     seconds = time.perf_counter() - begin
     if loaded is not None:
         if _text(loaded) != _text(compiled):
@@ -80,6 +86,22 @@ def compile_module(client, lowered, devices: Sequence, options, callbacks: Seque
         _write(path, key, seconds, compiled)
         _took(devices[0].platform, path, seconds)
     return compiled
+
+
+def _compiled(client, lowered, devices: Sequence, options, key: bytes):
+    """A loaded executable of a program that calls no Python: one in memory, else a new one."""
+    found = _recent.pop((id(client), key), None)
+    if found is None or config.compilation_cache_check_contents:
+        found = compat.compile_module(client, lowered.module, devices, options)
+    _recent[id(client), key] = found
+    if len(_recent) > _RECENT:
+        _recent.popitem(last=False)
+    return found
+
+
+def forget() -> None:
+    """Drops the programs in memory."""
+    _recent.clear()
 
 
 class Slot:
@@ -100,7 +122,7 @@ def compile_into(slot: Slot, client, lowered, devices: Sequence, options, callba
     """
     _configure(options)
     program = b"" if callbacks else _program(lowered)
-    if callbacks or b"InspectSharding" in program:  # as in `compile_module`
+    if callbacks or any(word in program for word in _ASKS_PYTHON):  # as in `compile_module`
         return compat.compile_module(client, lowered.module, devices, options, callbacks)
     key = _key(client, program, devices, options)
     if slot.data is not None and slot.data[: len(key)] == key:

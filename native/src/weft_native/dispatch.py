@@ -24,7 +24,7 @@ from weft.base.layout import Layout
 from weft.base.mesh import Mesh, NamedSharding, P, Sharding
 from weft.transforms.valueless import has_valueless
 
-from . import bootstrap
+from . import bootstrap, cache
 from . import sharding as placing
 from .arrays import ArrayImpl
 from .executable import XlaExecutable
@@ -206,7 +206,12 @@ def jit(
         shard_arg,
         _jax.PjitFunctionCache(capacity=4096),
     )
-    return FastCall(call, call._clear_cache)
+
+    def clear() -> None:
+        call._clear_cache()
+        cache.forget()
+
+    return FastCall(call, clear)
 
 
 # eager primitives ----------------------------------------------------------------------------------------------------
