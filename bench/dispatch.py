@@ -53,6 +53,17 @@ def measure(which: str) -> dict[str, float]:
         tree = {f"layer{i:03}": x for i in range(leaves)}
         scale = lib.jit(lambda t: {k: v * 2 for k, v in t.items()})
         result[f"jit of a dict of {leaves} leaves"] = cost(lambda: scale(tree), 20000 // leaves)
+    # what is traced in each call
+    lax, number = lib.lax, jnp.float32(1.5)
+    step = lambda carry, x: (jnp.tanh(carry * x) + x, carry)
+    traced = {
+        "eager grad of a scan": lib.grad(lambda w: lax.scan(step, w, x)[0]),
+        "eager grad of a cond": lib.grad(lambda w: lax.cond(w > 1, jnp.sin, jnp.cos, w)),
+        "eager map over rows": lambda w: lax.map(lambda row: row * w, x),
+        "jit of a new lambda": lambda w: lib.jit(lambda x: jnp.sin(w) * x)(x),
+    }
+    for name, f in traced.items():
+        result[name] = cost(lambda: f(number), 10)
     return result
 
 
