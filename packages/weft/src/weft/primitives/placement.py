@@ -189,11 +189,6 @@ def _reshard_abstract(x: ShapedArray, *, dst_sharding: NamedSharding) -> ShapedA
     return typed
 
 
-def _reshard_transpose(ct: Value, x: Any, *, dst_sharding: NamedSharding) -> list[Value | None]:
-    """The cotangent lies as the primal value; where that is reduced, its terms are added up later."""
-    return [ct if type(ct) is Zero else like_primal(ct, x.aval)]
-
-
 def _reshard_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, dst_sharding: NamedSharding) -> tuple[Value, Any]:
     (x,), (dim,) = args, dims
     if dim is None:
@@ -227,6 +222,7 @@ def like_primal(ct: Value, aval: AbstractValue) -> Value:
 
 reshard_p.abstract, reshard_p.has_typed_results = _reshard_abstract, True
 reshard_p.reference = lambda x, *, dst_sharding: x
-reshard_p.jvp, reshard_p.transpose, reshard_p.batch = linear_jvp(reshard_p), _reshard_transpose, _reshard_batch
+reshard_p.jvp, reshard_p.batch = linear_jvp(reshard_p), _reshard_batch
+reshard_p.transpose = lambda ct, x, *, dst_sharding: [ct]  # each cotangent is divided as its primal value wants it
 reshard_p.decompose = lambda x, *, dst_sharding: x
 reshard_p.shown = lambda params: []
