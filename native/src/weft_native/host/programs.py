@@ -30,6 +30,7 @@ from weft.transforms.platforms import for_platform
 from weft_remote import protocol as p
 from weft_remote.errors import LimitError
 
+from .. import cache
 from .limits import MIB, Limits
 from .shelf import Entry, Shelf
 from .spread import Spread, place
@@ -222,6 +223,7 @@ class Programs:
             chosen = for_platform(ClosedJaxpr(jaxpr, []), device.platform).jaxpr
             if self.shelf is None or entry is None or store is None:
                 compiled = backend.compile(chosen, device, options)
+                cache.forget()  # how many programs of others stay in memory is counted here
             else:
                 made = self.shelf.compile(entry, lambda data: store(chosen, device, options, data))
                 compiled, found = made.executable, made.found
