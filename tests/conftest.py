@@ -94,6 +94,15 @@ def _room_for_programs():
         _heap.tidy(settled=True)
 
 
+@pytest.fixture
+def only_own_memory():
+    """For tests that compare what a device holds: what earlier tests left is collected before, and nothing meanwhile."""
+    _heap.tidy(settled=False)
+    gc.disable()
+    yield
+    gc.enable()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _passes_compared():
     """With WEFT_COMPARE_PASSES=all whatever the Wasm backend compiles is run in the interpreter before and after

@@ -40,7 +40,7 @@ def collected(objects: list) -> bool:
     return in_another_thread(objects.clear)
 
 
-def test_an_array_is_collected_while_its_device_is_in_use(runtime, request):
+def test_an_array_is_collected_while_its_device_is_in_use(runtime, request, only_own_memory):
     """A reader holds the device and waits for a thread of the driver, in which garbage may be collected."""
     device = weft.devices(request.node.callspec.params["runtime"])[0]
     x = weft.device_put(np.arange(2000.0, dtype=np.float32), device)
@@ -51,7 +51,7 @@ def test_an_array_is_collected_while_its_device_is_in_use(runtime, request):
     assert runtime.stats()["allocated"] <= before - 3 * 8000
 
 
-def test_a_program_is_collected_while_its_device_is_in_use(runtime, request):
+def test_a_program_is_collected_while_its_device_is_in_use(runtime, request, only_own_memory):
     device = weft.devices(request.node.callspec.params["runtime"])[0]
     constant = np.random.default_rng(0).normal(size=5000).astype(np.float32)
     x = weft.device_put(np.ones(5000, np.float32), device)

@@ -108,7 +108,7 @@ def stopped(compiled, *args):
 
 
 @pytest.mark.parametrize("case", LONG)
-def test_a_stop_ends_a_program_and_the_device_is_as_before(case):
+def test_a_stop_ends_a_program_and_the_device_is_as_before(case, only_own_memory):
     fun, *args = LONG[case]
     compiled, device = weft.jit(fun).lower(*args).compile(), backend().runtime.device
     args = [jnp.asarray(x) for x in args]

@@ -196,7 +196,7 @@ def test_donation_where_the_argument_is_read_out_of_order():
         assert out.tolist() == [4.0] * 5 and float(total) == 10.0
 
 
-def test_memory_is_given_back():
+def test_memory_is_given_back(only_own_memory):
     f = weft.jit(lambda x: [x + i for i in range(5)])
     x = jnp.ones(1000)
     f(x)

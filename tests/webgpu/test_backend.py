@@ -209,7 +209,7 @@ def test_an_error_of_a_command_is_raised_at_the_submit_and_the_next_goes_on(back
         device.free(handle)
 
 
-def test_memory_is_given_back(backend):
+def test_memory_is_given_back(backend, only_own_memory):
     f = weft.jit(lambda x: [(x + i).sum() for i in range(5)])
     x = jnp.ones(1000)
     f(x)

@@ -93,7 +93,7 @@ def test_signalling_nans_and_their_bits():
         assert np.asarray(weft.jit(lambda x: x[::-1])(x)).view(np.uint16).tolist() == bits[::-1].tolist()
 
 
-def test_they_take_their_bytes_and_no_more():
+def test_they_take_their_bytes_and_no_more(only_own_memory):
     device = weft.devices("webgpu")[0]
     before = device.memory_stats()["allocated"]
     x = on_device(np.ones(1 << 16, np.int8))
