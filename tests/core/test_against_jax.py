@@ -3,7 +3,6 @@
 import functools
 import json
 import pathlib
-import sys
 
 import numpy as np
 import pytest
@@ -13,9 +12,9 @@ import weft
 import weft.experimental.ode
 import weft.numpy as jnp
 
+from .transform_cases import SETUP, expressions
+
 HERE = pathlib.Path(__file__).parent
-sys.path.insert(0, str(HERE))
-from transform_cases import SETUP, expressions  # noqa: E402
 
 EXPECTED = json.loads((HERE / "transforms_expected.json").read_text())
 LOOSE = {"float32": 1e-5, "complex64": 1e-5, "float64": 1e-5, "complex128": 1e-5}  # float32 on the way

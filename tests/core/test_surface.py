@@ -3,7 +3,6 @@
 import functools
 import json
 import pathlib
-import sys
 
 import numpy as np
 import pytest
@@ -12,9 +11,9 @@ from frozen import check, describe_tree
 import weft
 import weft.numpy as jnp
 
+from .surface_cases import SETUP, expressions
+
 HERE = pathlib.Path(__file__).parent
-sys.path.insert(0, str(HERE))
-from surface_cases import SETUP, expressions  # noqa: E402
 
 EXPECTED = json.loads((HERE / "surface_expected.json").read_text())
 LOOSE = {"float32": 1e-5, "complex64": 1e-5}

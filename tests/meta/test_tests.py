@@ -2,6 +2,8 @@
 they are for.
 """
 
+import ast
+import collections
 import pathlib
 import sys
 
@@ -27,6 +29,28 @@ def test_no_test_in_python_holds_whatever_happens():
 def test_no_test_of_the_page_holds_whatever_happens():
     found = [f"{path.relative_to(ROOT)}:{problem}" for path in SCRIPTS for problem in scripts.findings(path, SHARED)]
     assert len(SCRIPTS) > 10 and not found, "\n".join(found)
+
+
+def test_what_tests_import_of_one_another_has_one_name():
+    """Folders of tests are on the path in the order in which they are collected, so the first of two would be found."""
+    own = [path for path in assertions.TESTS.rglob("*.py") if not (path.parent / "__init__.py").exists()]
+    homes = collections.Counter(path.stem for path in own)
+    imported: dict[str, pathlib.Path] = {}
+    for path in assertions.TESTS.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name: path for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                imported[node.module or ""] = path
+    assert homes["frozen"] == 1 and "frozen" in imported
+    assert not {name: str(path) for name, path in imported.items() if homes[name] > 1}
+
+
+def test_packages_of_tests_are_not_on_the_path():
+    """Their modules would be found by names that other folders have, too."""
+    packages = [path.parent for path in assertions.TESTS.rglob("__init__.py")]
+    files = [path for folder in packages for path in folder.glob("test_*.py")]
+    assert len(files) > 50 and not [str(path) for path in files if "sys.path.insert" in path.read_text()]
 
 
 HOLDS = "this assertion holds whatever happens"

@@ -1,5 +1,7 @@
 """Products of products on XLA with its optimiser, which may not multiply them in an order that overflows."""
 
+import itertools
+
 import numpy as np
 import pytest
 from platforms import need
@@ -44,3 +46,25 @@ def test_a_product_with_a_nan_is_nan(dtype):
         x[2, 1] = np.nan
         got = np.asarray(weft.jit(lambda x: lax.reduce_prod(x * 2.0, (0,)))(x)).real
         np.testing.assert_array_equal(got.astype(float), [16, np.nan, 16])
+
+
+ON_CPU = ("F16_F16_F16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "F32_F32_F32", "F64_F64_F64")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+@pytest.mark.parametrize("name", ON_CPU)
+def test_algorithms_of_small_products(name, dtype):
+    """XLA refuses most algorithms where a product is a vector times a number, or of two vectors."""
+    algorithm = lax.DotAlgorithmPreset[name]
+    numbers = np.array([3, 1, 2, 0, 5, 4, 1, 2]).astype(dtype)
+    for m, k, n in itertools.product((1, 2), repeat=3):
+        x, y = numbers[: m * k].reshape(m, k), numbers[-k * n :].reshape(k, n)
+        got = weft.jit(lambda x, y: lax.dot(x, y, precision=algorithm))(x, y)
+        np.testing.assert_array_equal(np.asarray(got), x @ y)
+    for x, y, dimensions in (
+        (numbers, numbers[2], ((), ())),
+        (numbers, numbers, ((0,), (0,))),
+        (numbers[2], numbers, ((), ())),
+    ):
+        got = weft.jit(lambda x, y: lax.dot_general(x, y, (dimensions, ((), ())), precision=algorithm))(x, y)
+        np.testing.assert_array_equal(np.asarray(got), np.tensordot(x, y, dimensions))

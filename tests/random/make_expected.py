@@ -1,4 +1,4 @@
-"""Writes expected.json next to this file: what real JAX draws for every case of cases.py.
+"""Writes expected.json next to this file: what real JAX draws for every case of draw_cases.py.
 
 <a Python with jax 0.10.2> tests/random/make_expected.py
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 HERE = pathlib.Path(__file__).parent
 sys.path += [str(HERE), str(HERE.parent)]
-from cases import draw  # noqa: E402
+from draw_cases import draw  # noqa: E402
 from frozen import write  # noqa: E402
 
 write(HERE / "expected.json", draw(jax, jnp, np))

@@ -16,7 +16,7 @@ import weft.numpy as jnp
 pytestmark = pytest.mark.slow
 
 HERE = pathlib.Path(__file__).parent
-_spec = importlib.util.spec_from_file_location("random_cases", HERE / "cases.py")
+_spec = importlib.util.spec_from_file_location("random_cases", HERE / "draw_cases.py")
 cases = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(cases)
 EXPECTED = json.loads((HERE / "expected.json").read_text())

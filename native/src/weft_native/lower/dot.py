@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from jaxlib.mlir import ir
@@ -121,6 +122,15 @@ def _chosen(b, precision, x, y, out) -> _Algorithm:
     )
 
 
+def _of_vectors(x: tuple[int, ...], y: tuple[int, ...], dimension_numbers) -> bool:
+    """Whether a product scales a vector, or adds up the products of two. XLA's CPU backend compiles those as it does
+    elementwise operations, for which it refuses every algorithm but F32_F32_F32. It computes the same without.
+    """
+    (xc, yc), (xb, yb) = dimension_numbers
+    free = lambda shape, summed, batch: math.prod(n for d, n in enumerate(shape) if d not in (*summed, *batch))
+    return sum(n != 1 for n in (free(x, xc, xb), free(y, yc, yb), math.prod(x[d] for d in xc))) <= 1
+
+
 def _list(values) -> str:
     return "[" + ", ".join(map(str, values)) + "]"
 
@@ -156,16 +166,10 @@ def _dot_general(
             for v, a in zip((x, y), ins)
         ]
         result = out.dtype if dtypes.name(out.dtype) in chosen.results else dtypes.dtype(chosen.results[0])
-        made = b.op(
-            "stablehlo.dot_general",
-            operands,
-            b.tensor(out.shape, result),
-            {
-                "dot_dimension_numbers": numbers,
-                "precision_config": precision_config(b, None),
-                "algorithm": b.attr(chosen.attribute),
-            },
-        )
+        attributes = {"dot_dimension_numbers": numbers, "precision_config": precision_config(b, None)}
+        if b.platform != "cpu" or not _of_vectors(ins[0].shape, ins[1].shape, dimension_numbers):
+            attributes["algorithm"] = b.attr(chosen.attribute)
+        made = b.op("stablehlo.dot_general", operands, b.tensor(out.shape, result), attributes)
         return made if result == out.dtype else b.convert(made, out.shape, out.dtype)
     attributes = {"dot_dimension_numbers": numbers, "precision_config": precision_config(b, precision)}
     if dtypes.is_bool(out.dtype):  # XLA multiplies no booleans: any(x and y)
