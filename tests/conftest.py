@@ -96,7 +96,7 @@ def _room_for_programs():
 
 @pytest.fixture
 def only_own_memory():
-    """For tests that compare what a device holds: what earlier tests left is collected before, and nothing meanwhile."""
+    """For tests that compare what a device holds: what others left is collected before, and nothing meanwhile."""
     _heap.tidy(settled=False)
     gc.disable()
     yield

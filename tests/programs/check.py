@@ -32,6 +32,15 @@ class Failure(Exception):
 
 def check(program: Program, target: Target, calls: int = 2) -> None:
     """Raises Failure. calls: how often the compiled program is called, each time on other numbers."""
+    try:
+        _check(program, target, calls)
+    except Failure:
+        if target.decided_by is None:
+            raise
+        check(program, target.decided_by, calls)
+
+
+def _check(program: Program, target: Target, calls: int) -> None:
     stage, log = "trace", list[tuple[bool, np.ndarray]]()
     try:
         with enable_x64(program.x64), warnings.catch_warnings(), target.here() as device, weft.default_device(device):

@@ -33,6 +33,7 @@ class Target:
     changes: tuple[tuple[str, str, Any], ...] = ()  # module, name, value
     check: Callable[[Any], None] = field(default=lambda device: None)
     flushes: bool = False  # whether zeros may stand for subnormal numbers
+    decided_by: Target | None = None  # a program that fails here is wrong if it fails there, too
 
     @contextlib.contextmanager
     def here(self) -> Iterator[Any]:
@@ -135,9 +136,12 @@ def guarded(name: str, changes: tuple = (), **options: Any) -> Target:
 
 
 def xla(name: str, optimised: bool) -> Target:
-    """Programs compile faster where XLA does not optimise. Its older emitters, which are faster still, compute wrong
-    values: they read the place of an update again after the update has written over it, and make NaN of what float8
-        types without a negative zero would round to one.
+    """Programs compile faster where XLA does not optimise. What fails there is run with its optimiser as well: without,
+    XLA computes a value twice and rounds a product and a sum once in one place and twice in the other, so that a
+    maximum equals none of the numbers that it is the maximum of, and its derivative is NaN.
+
+    XLA's older emitters, which are faster still, compute wrong values: they read the place of an update again after the
+    update has written over it, and make NaN of what float8 types without a negative zero would round to one.
     """
     options = {
         "xla_backend_optimization_level": 3 if optimised else 0,
@@ -145,7 +149,8 @@ def xla(name: str, optimised: bool) -> Target:
         "xla_cpu_use_fusion_emitters": True,
     }
     settings = Settings(left_out=frozenset(("wide_product",)))
-    return Target(name, lambda: first_device("cpu"), settings, options, flushes=True)
+    decided_by = None if optimised else xla("XLA", optimised=True)
+    return Target(name, lambda: first_device("cpu"), settings, options, flushes=True, decided_by=decided_by)
 
 
 def shaders(name: str, changes: tuple[tuple[str, str, Any], ...] = ()) -> Target:
