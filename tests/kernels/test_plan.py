@@ -7,6 +7,7 @@ from weft_wasm.ir import nodes
 from weft_wasm.ir.addresses import most_bytes
 from weft_wasm.ir.nodes import ALIGNMENT, padded, Buffer, Copy, For, If, Kernel, Program, Store, Switch, Var, While, i32
 from weft_wasm.ir.reductions import identity
+from weft_wasm.passes import buffers
 from weft_wasm.passes.buffers import Slot, plan
 
 
@@ -59,6 +60,22 @@ def test_no_overlap_of_live_buffers(seed):
     data = rng.integers(-99, 99, program.inputs[0].shape)
     for a, b in zip(run_wasm(program, data), run_interpreted(program, data)):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_largest_leave_an_arena_that_is_bound_to_be_small(seed, monkeypatch):
+    """As few of them as can be told from few placements, however many there are."""
+    program = chain(np.random.default_rng(seed))
+    whole, place, placements = plan(program), buffers._place, []
+    monkeypatch.setattr(buffers, "_place", lambda temps, *rest: placements.append(temps) or place(temps, *rest))
+    for limit in (whole.size, whole.size - 1, whole.size // 2, padded(4), 0):
+        placements.clear()
+        p = plan(program, limit)
+        inside = sorted((b.nbytes for b in p.offsets), reverse=True)
+        assert p.size <= limit and len(inside) + len(p.alone) == len(p.lives) and not set(p.alone) & set(p.offsets)
+        assert not inside or all(b.nbytes >= inside[0] for b in p.alone)
+        assert all(place([p.alone[-1], *p.offsets], p.lives, {})[1] > limit for _ in p.alone[:1])
+        assert len(placements) <= 2 + len(p.lives).bit_length()
 
 
 def test_reuse():

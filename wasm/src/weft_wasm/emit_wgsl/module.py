@@ -160,11 +160,10 @@ def memory_plan(program: Program, limits: Mapping[str, int]) -> list[Slot]:
     """
     limits = {**DEFAULT_LIMITS, **limits}
     legal = legalize(program, limits["maxStorageBuffersPerShaderStage"])
-    lives = plan(legal.program).lives
-    placed, alone = _Module(legal, limits).place_temps()
+    placed = _Module(legal, limits).place_temps()
     slots, end = placed.slots(), placed.size
-    for b in alone:
-        slots.append(Slot.of(b, end, lives[b]))
+    for b in placed.alone:
+        slots.append(Slot.of(b, end, placed.lives[b]))
         end += b.nbytes
     return slots
 
@@ -191,12 +190,12 @@ class _Module:
             for k, b in enumerate(group):
                 self.check_size(b)
                 self.ids[b] = self.add(b.nbytes, role, k)
-        placed, alone = self.place_temps()
+        placed = self.place_temps()
         if placed.size:
             arena = self.add(placed.size, "temp")
             for b, offset in placed.offsets.items():
                 self.ids[b], self.offsets[b] = arena, offset // WORD
-        for b in (*alone, *(c for c in self.legal.counters.values() if c), *self.legal.flags.values()):
+        for b in (*placed.alone, *(c for c in self.legal.counters.values() if c), *self.legal.flags.values()):
             self.ids[b] = self.add(b.nbytes, "temp")
         constants = self.place_constants()
         steps = self.steps(p.body)
@@ -216,17 +215,13 @@ class _Module:
                 "split the array, or use the wasm or cpu backend"
             )
 
-    def place_temps(self) -> tuple[MemoryPlan, list[Buffer]]:
-        """(arena, temps outside): the largest temps leave the arena until it can be bound."""
-        alone: list[Buffer] = []
-        while True:
-            placed = plan(self.program)
-            if placed.size <= self.limits["maxStorageBufferBindingSize"]:
-                return placed, alone
-            largest = max(placed.offsets, key=lambda b: b.nbytes)
-            self.check_size(largest)
-            largest.role = "own"  # no longer a temp to the planner
-            alone.append(largest)
+    def place_temps(self) -> MemoryPlan:
+        """One buffer for the temps, which can be bound; the largest have buffers to themselves where they must."""
+        placed = plan(self.program, self.limits["maxStorageBufferBindingSize"])
+        for b in placed.alone:
+            self.check_size(b)
+            b.role = "own"  # no longer a part of the arena
+        return placed
 
     def place_constants(self) -> bytes:
         if not self.program.constants:

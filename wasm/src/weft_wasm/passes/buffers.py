@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -40,7 +41,8 @@ class Slot(NamedTuple):
 class MemoryPlan:
     """offsets: byte offset of each temp (and workgroup buffer) in the arena; size: bytes of the arena; lives: (first,
     last) use.
-    private: byte offset of each private buffer in a thread's own area; private_size: bytes of that.
+    private: byte offset of each private buffer in a thread's own area; private_size: bytes of that. alone: temps for
+    which the arena has no room, the largest first.
     """
 
     offsets: dict[Buffer, int]
@@ -48,6 +50,7 @@ class MemoryPlan:
     lives: dict[Buffer, tuple[int, int]]
     private: dict[Buffer, int]
     private_size: int
+    alone: list[Buffer]
 
     def overlap(self, a: Buffer, b: Buffer) -> bool:
         """Whether two different arena buffers share bytes."""
@@ -99,9 +102,28 @@ def in_place_pairs(kernel: Kernel) -> list[tuple[Buffer, Buffer]]:
     return pairs
 
 
-def plan(program: Program) -> MemoryPlan:
-    """Places buffers greedily, largest first, at the lowest offset where no buffer alive at the same time is."""
+def plan(program: Program, limit: int | None = None) -> MemoryPlan:
+    """Places all temps in one arena, or as many of the smaller ones as fit into an arena of so many bytes."""
     lives = lifetimes(program)
+    partners = _partners(program, lives)
+    temps = sorted(lives, key=lambda b: (-b.nbytes, lives[b]))
+    offsets, size = _place(temps, lives, partners)
+    apart = 0  # how many, of the largest, leave the arena
+    if limit is not None and size > limit:
+        too_few, apart = 0, len(temps)
+        offsets, size = {}, 0
+        while apart - too_few > 1:
+            middle = (too_few + apart) // 2
+            placed = _place(temps[middle:], lives, partners)
+            if placed[1] > limit:
+                too_few = middle
+            else:
+                apart, (offsets, size) = middle, placed
+    return MemoryPlan(offsets, size, lives, *private_areas(program), temps[:apart])
+
+
+def _partners(program: Program, lives: dict[Buffer, tuple[int, int]]) -> dict[Buffer, list[Buffer]]:
+    """For each temp those whose storage it may take over, from the kernel that reads them last and writes it first."""
     partners: dict[Buffer, list[Buffer]] = {}
     pairs: dict[Kernel, list[tuple[Buffer, Buffer]]] = {}
     for s in runs(program.body):
@@ -112,10 +134,17 @@ def plan(program: Program) -> MemoryPlan:
             old, new = given(s, read), given(s, written)
             if old in lives and new in lives and lives[old][1] == lives[new][0]:
                 partners.setdefault(new, []).append(old)
+    return partners
+
+
+def _place(
+    temps: Sequence[Buffer], lives: dict[Buffer, tuple[int, int]], partners: dict[Buffer, list[Buffer]]
+) -> tuple[dict[Buffer, int], int]:
+    """(offsets, bytes in all): each at the lowest offset where no buffer alive at the same time is."""
     offsets: dict[Buffer, int] = {}
     placed: list[tuple[int, int, int, int]] = []  # offset, end, first, last
     size = 0
-    for buffer in sorted(lives, key=lambda b: (-b.nbytes, lives[b])):
+    for buffer in temps:
         first, last = lives[buffer]
         need = padded(buffer.nbytes)
         busy = [(offset, end) for offset, end, f, l in placed if f <= last and first <= l]  # sorted by offset
@@ -127,10 +156,9 @@ def plan(program: Program) -> MemoryPlan:
                     break
                 at = max(at, end)
         offsets[buffer] = at
-        placed.append((at, at + need, first, last))
-        placed.sort()
+        insort(placed, (at, at + need, first, last))
         size = max(size, at + need)
-    return MemoryPlan(offsets, size, lives, *private_areas(program))
+    return offsets, size
 
 
 def private_areas(program: Program) -> tuple[dict[Buffer, int], int]:
