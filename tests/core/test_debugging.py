@@ -303,6 +303,24 @@ def test_clear_caches_and_live_arrays():
     assert "jaxlib:" in weft.print_environment_info(return_string=True)
 
 
+def test_clear_caches_has_functions_traced_anew():
+    seen = []
+
+    def f(x):
+        seen.append(x)
+        return x + 1
+
+    step = lambda c, x: (f(c), x)
+    for run in (lambda: weft.jit(f)(1.0), lambda: weft.lax.scan(step, 0.0, jnp.ones(2))):
+        run()
+        count = len(seen)
+        run()
+        assert len(seen) == count
+        weft.clear_caches()
+        run()
+        assert len(seen) > count
+
+
 @pytest.mark.slow
 def test_a_program_may_end_while_the_device_computes():
     need("cpu")

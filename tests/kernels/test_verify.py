@@ -1,5 +1,7 @@
 """The verifier rejects malformed programs and says what is wrong."""
 
+import dataclasses
+
 import pytest
 from weft_wasm.ir import nodes
 from weft_wasm.compile import compile_program
@@ -34,6 +36,8 @@ from weft_wasm.ir.nodes import (
     i32,
 )
 from weft_wasm.ir.verify import VerifyError, verify
+from weft_wasm.passes import pipeline
+from weft_wasm.passes.pipeline import Pass, run_passes, verifying
 
 X = Buffer("x", "f32", (8,), "input")
 OUT = Buffer("out", "f32", (8,), "output")
@@ -236,6 +240,25 @@ def test_what_is_compiled_is_verified():
     with pytest.raises(VerifyError, match="read-only"):
         compile_program(BAD["copy to an input"][0])
     compile_program(inside())
+
+
+def test_what_passes_change_is_verified():
+    """A statement that a pass adds at the end, or leaves out there, as well; what no pass changes is verified once."""
+    good, bad = inside(), BAD["copy to an input"][0]
+    passed = lambda *programs: run_passes(
+        [Pass(f"pass {k}", lambda _, made=made: made, "") for k, made in enumerate(programs)], good, verifying()
+    )
+    longer = dataclasses.replace(good, body=[*good.body, *bad.body])
+    assert passed(good, good) is good
+    for programs in ((longer,), (good, longer), (good, good, longer)):
+        with pytest.raises(VerifyError, match=f"after pass {len(programs) - 1}: .*read-only"):
+            passed(*programs)
+    none = dataclasses.replace(good, body=[], calls=[object()])
+    assert (
+        not pipeline._same(good, none)
+        and not pipeline._same(none, good)
+        and pipeline._same(good, dataclasses.replace(good))
+    )
 
 
 def test_error_names_kernel_and_statement():

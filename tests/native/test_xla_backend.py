@@ -347,6 +347,17 @@ def test_missing_platforms_say_what_to_install(backend):
         backend.devices("abacus")
 
 
+@pytest.mark.parametrize("majors, want", [(("13",), "13"), (("12",), "12"), (("12", "13"), "13")])
+def test_the_newest_cuda_plugin_is_found(monkeypatch, tmp_path, majors, want):
+    for major in majors:
+        folder = tmp_path / "jax_plugins" / f"xla_cuda{major}"
+        folder.mkdir(parents=True)
+        (folder / "xla_cuda_plugin.so").touch()
+    (tmp_path / "jax_plugins" / "xla_cuda13").mkdir(exist_ok=True)  # what a package leaves that was removed
+    monkeypatch.setattr(client, "_package_folder", lambda name: tmp_path.joinpath(*name.split(".")))
+    assert client._cuda_plugin() == (want, tmp_path / "jax_plugins" / f"xla_cuda{want}" / "xla_cuda_plugin.so")
+
+
 def test_what_the_cuda_plugin_brings_is_registered(monkeypatch):
     """Of a plugin that isn't there: its types, and the calls of every library, before the client is made."""
     done = []

@@ -225,6 +225,37 @@ def test_narrow_elements_have_no_gaps(dtype, size):
 
 
 @gpu
+@pytest.mark.parametrize("op, start", [("add", 7.0), ("mul", 3.0), ("max", 9.0), ("min", -9.0)])
+def test_a_workgroup_counts_once_what_a_reduction_begins_with(op, start):
+    x, out, acc, j = vector("x", "input", 1000), vector("out", "output", 3), Local("acc", "f32"), Var("j")
+    body = lambda i: [
+        Declare(acc, f32(start)),
+        For(j, 1000, [Assign(acc, Binary(op, acc, x[j]))], "reduce"),
+        Store(out, i, acc + f32(1.0)),
+    ]
+    program = Program("p", [x], [out], [], [Kernel("k", [over(3, body)])])
+    assert "workgroupBarrier" in kernels(program)[0]
+    agree(program, np.random.default_rng(0).choice([-1, 1], 1000).astype("f"))
+
+
+@gpu
+@pytest.mark.parametrize("within", [False, True], ids=["a kernel", "a loop"])
+def test_a_narrow_output_that_is_read_later(within):
+    """It has a word for each element until the end."""
+    size = 64
+    x, y = vector("x", "input", size), vector("y", "input", size)
+    positive, out = vector("positive", "output", size, "bool"), vector("out", "output", size)
+    read = Kernel(
+        "read", [over(size, lambda i: [Store(out, i, Convert(positive[i32(size - 1) - i], "f32") + x[i] * y[i])])]
+    )
+    body = [
+        Kernel("compare", [over(size, lambda i: [Store(positive, i, gt(x[i], y[i]))])]),
+        For(Var("t"), 2, [read]) if within else read,
+    ]
+    agree(Program("p", [x, y], [positive, out], [], body), *np.random.default_rng(0).normal(size=(2, size)).astype("f"))
+
+
+@gpu
 @pytest.mark.parametrize("dtype", ["bool", "i8", "u16"])
 def test_narrow_inputs_that_exceed_the_bindings(dtype):
     """Those beyond the most buffers that a stage binds go through temps, element by element."""

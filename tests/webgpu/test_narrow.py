@@ -107,4 +107,5 @@ def test_elementwise_results_take_one_kernel():
     x = on_device(numbers(64))
     steps = lambda f: weft.jit(f).lower(x).compile().as_text("plan").count('"dispatch"')
     assert steps(lambda x: x > 0) == steps(lambda x: (x > 0, x.astype("bfloat16"), x + 1)) == 1
+    assert steps(lambda x: x.reshape(4, 16).T > 0) == 1  # a nest of loops
     assert steps(lambda x: x.reshape(8, 8).sum(1) > 0) == 2  # whose last one packs
