@@ -226,12 +226,15 @@ def test_narrow_elements_have_no_gaps(dtype, size):
 
 @gpu
 @pytest.mark.parametrize("op, start", [("add", 7.0), ("mul", 3.0), ("max", 9.0), ("min", -9.0)])
-def test_a_workgroup_counts_once_what_a_reduction_begins_with(op, start):
-    x, out, acc, j = vector("x", "input", 1000), vector("out", "output", 3), Local("acc", "f32"), Var("j")
+def test_a_workgroup_counts_once_what_reductions_begin_with(op, start):
+    x, out, j = vector("x", "input", 1000), vector("out", "output", 6), Var("j")
+    one, two = Local("one", "f32"), Local("two", "f32")
     body = lambda i: [
-        Declare(acc, f32(start)),
-        For(j, 1000, [Assign(acc, Binary(op, acc, x[j]))], "reduce"),
-        Store(out, i, acc + f32(1.0)),
+        Declare(one, f32(start)),
+        Declare(two, f32(start + 1)),
+        For(j, 1000, [Assign(one, Binary(op, one, x[j])), Assign(two, Binary(op, two, x[j]))], "reduce"),
+        Store(out, i, one),
+        Store(out, i + 3, two),
     ]
     program = Program("p", [x], [out], [], [Kernel("k", [over(3, body)])])
     assert "workgroupBarrier" in kernels(program)[0]
@@ -246,7 +249,7 @@ def test_a_narrow_output_that_is_read_later(within):
     x, y = vector("x", "input", size), vector("y", "input", size)
     positive, out = vector("positive", "output", size, "bool"), vector("out", "output", size)
     read = Kernel(
-        "read", [over(size, lambda i: [Store(out, i, Convert(positive[i32(size - 1) - i], "f32") + x[i] * y[i])])]
+        "read", [over(size, lambda i: [Store(out, i, x[i] * y[i] + Convert(positive[i32(size - 1) - i], "f32"))])]
     )
     body = [
         Kernel("compare", [over(size, lambda i: [Store(positive, i, gt(x[i], y[i]))])]),
