@@ -720,3 +720,12 @@ def test_products_of_floats_of_four_bits_with_results_of_others(wide):
             conv = lambda x, k: lax.conv_general_dilated(x, k, (1,), "VALID", preferred_element_type=jnp.dtype(wide))
             made, same = [weft.jit(conv, backend=p)(signal, kernel) for p in ("cpu", "reference")]
             np.testing.assert_array_equal(np.asarray(made).astype(float), np.asarray(same).astype(float))
+
+
+@pytest.mark.parametrize(
+    "old, new, count", [("int8", "int32", 1), ("bool", "int8", 1), ("uint8", "int8", 1), ("int32", "int8", 2)]
+)
+def test_only_narrower_integers_are_converted_twice(old, new, count):
+    """Through unsigned ones, without which XLA's emitters crash."""
+    text = weft.jit(lambda x: x.astype(new)).lower(np.ones(3, old)).as_text()
+    assert text.count("stablehlo.convert") == count
