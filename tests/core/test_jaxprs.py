@@ -116,6 +116,32 @@ def test_leaked_tracer_is_named():
         lax.cos(kept[-1])
 
 
+@pytest.mark.parametrize("leave", ["grad", "jvp", "vmap"])
+def test_tracers_that_a_later_jit_closes_over_are_refused(leave):
+    kept = []
+
+    def f(x):
+        kept.append(lax.sin(x))
+        return x
+
+    {"grad": weft.grad(f), "jvp": lambda x: weft.jvp(f, (x,), (x,)), "vmap": lambda x: weft.vmap(f)(x[None])}[leave](
+        jnp.float32(1.0)
+    )
+    for use in (lambda y: lax.add(y, kept[0]), lambda y: kept[0]):
+        with pytest.raises(UnexpectedTracerError, match="function that was being traced has returned"):
+            weft.jit(use)(1.0)
+        with pytest.raises(UnexpectedTracerError, match="function that was being traced has returned"):
+            weft.make_jaxpr(use)(1.0)  # it is seen while the program is made, not only where it runs
+    with pytest.raises(UnexpectedTracerError, match="JAX_CHECK_TRACER_LEAKS=1"):
+        weft.jit(lambda: kept[0])()
+
+
+def test_where_a_leaked_tracer_of_a_derivative_was_made():
+    kept = []
+    with weft.checking_leaks(), pytest.raises(UnexpectedTracerError, match="made at .*test_jaxprs.py"):
+        weft.grad(lambda x: kept.append(lax.sin(x)) or x)(1.0)
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -149,6 +149,7 @@ def leaked(tracer: Tracer) -> UnexpectedTracerError:
         f"a traced value of type {tracer.aval.str_short()} is used after the function that was being traced has"
         f" returned{f'; it was made at {where}' if where else ''}. It was kept in a global, an attribute or a closure:"
         " return it from the traced function instead."
+        f"{'' if where else ' With JAX_CHECK_TRACER_LEAKS=1, the error says where it was made.'}"
     )
 
 
