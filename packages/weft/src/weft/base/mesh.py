@@ -756,7 +756,7 @@ def type_of_sharding(where: Any, ndim: int) -> NamedSharding | None:
     return sharding_in_types(where.mesh.abstract_mesh, where.spec, ndim)
 
 
-def canonical_sharding(where, rank_of=None) -> Any:
+def canonical_sharding(where: Any) -> Any:
     """A Sharding from a user's argument: a Sharding, or a PartitionSpec that refers to the mesh that is set. A sharding
     over an AbstractMesh is over the mesh that is set, if that has the same axes.
     """
