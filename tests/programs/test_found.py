@@ -706,3 +706,20 @@ def test_a_chain_of_hashes_is_cut():
         return x
 
     np.testing.assert_array_equal(weft.jit(f)(x), interpret(weft.make_jaxpr(f)(x), [x])[0])
+
+
+@pytest.mark.parametrize("name", ["int2", "uint2", "int4", "uint4", "int8"])
+@pytest.mark.parametrize("factor", ["float32", "float16"])
+def test_products_of_floats_as_integers_of_few_bits_stay_in_their_range(name, factor):
+    x = np.array([[3.0, -1.0], [1.0, 2.5], [20.0, -90.0]], factor)
+    y = np.array([1.0, 2.0], factor)
+    limits = ml_dtypes.iinfo(getattr(ml_dtypes, name)) if name != "int8" else np.iinfo("int8")
+    want = np.clip(x.astype(float) @ y.astype(float), limits.min, limits.max).astype(int)
+    products = (
+        lambda x, y: lax.dot_general(x, y, (((1,), (0,)), ((), ())), preferred_element_type=name),
+        lambda x, y: lax.ragged_dot(x, y[None, :, None], jnp.array([3]), preferred_element_type=name)[:, 0],
+    )
+    for product in products:
+        got = weft.jit(product)(jnp.asarray(x), jnp.asarray(y))
+        assert got.dtype == jnp.dtype(name)
+        np.testing.assert_array_equal(np.asarray(got).astype(int), want)

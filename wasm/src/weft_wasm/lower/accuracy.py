@@ -91,9 +91,14 @@ def _product(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
         params = dict(eqn.params, precision=None, preferred_element_type=dtypes.float32)
     else:
         factor, params = factor_dtype(avals[0].dtype, avals[1].dtype, out.dtype, precision), eqn.params
-        if factor is None:
+        floats = [a.dtype for a in avals if dtypes.is_float(a.dtype)]
+        if floats and dtypes.is_int(out.dtype) and dtypes.bits(out.dtype) < 8:
+            # their loops store bytes, so what is out of range has to be brought into it before
+            params = dict(params, preferred_element_type=max([dtypes.float32, *floats], key=dtypes.bits))
+        elif factor is None:
             return None
+    as_factor = lambda x: x if factor is None else convert(x, factor)
     made: ClosedJaxpr = stage_closed(
-        lambda *xs: [convert(eqn.primitive.bind(*[convert(x, factor) for x in xs], **params), out.dtype)], avals
+        lambda *xs: [convert(eqn.primitive.bind(*map(as_factor, xs), **params), out.dtype)], avals
     )
     return b.closed(made, ins)

@@ -13,13 +13,21 @@ from ..base.errors import VerificationError
 from ..base.source_info import UNKNOWN, subject
 from .jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 from .primitive import AbstractRule, Unsupported
-from .trace import mapped_axes
+from .trace import axis_env, mapped_axes
 
 
 def verify(jaxpr: Jaxpr | ClosedJaxpr) -> None:
     """Raises VerificationError with the offending equation if `jaxpr` (or a jaxpr inside it) is malformed."""
-    if isinstance(jaxpr, ClosedJaxpr):
-        jaxpr = jaxpr.jaxpr
+    _verify(jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr, set())
+
+
+def _verify(jaxpr: Jaxpr, seen: set[Any]) -> None:
+    """seen: which jaxprs have been verified, under which axes. A function that many equations call is one jaxpr, and so
+    are those that it calls.
+    """
+    key = id(jaxpr), axis_env()
+    if key in seen:
+        return
     defined: set[Any] = set()
 
     def define(var: object, where: str) -> None:
@@ -45,7 +53,7 @@ def verify(jaxpr: Jaxpr | ClosedJaxpr) -> None:
             use(atom, where)
         with mapped_axes(*(eqn.primitive.binds(eqn.params) if eqn.primitive.binds is not None else ())):
             for sub in subjaxprs(eqn.params):
-                verify(sub)
+                _verify(sub, seen)
         _check_types(eqn, where)
         effects |= eqn.effects
         for var in eqn.outvars:
@@ -55,6 +63,7 @@ def verify(jaxpr: Jaxpr | ClosedJaxpr) -> None:
         raise VerificationError(f"equations have effects {effects} that the jaxpr does not declare")
     for atom in jaxpr.outvars:
         use(atom, "the result")
+    seen.add(key)
 
 
 @functools.lru_cache(4096)
