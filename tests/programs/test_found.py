@@ -723,3 +723,26 @@ def test_products_of_floats_as_integers_of_few_bits_stay_in_their_range(name, fa
         got = weft.jit(product)(jnp.asarray(x), jnp.asarray(y))
         assert got.dtype == jnp.dtype(name)
         np.testing.assert_array_equal(np.asarray(got).astype(int), want)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["complex64", "int4", "uint2", "float8_e4m3fn", "bfloat16", "float16", "bool", "uint8"]
+)
+def test_numbers_that_only_stand_in_a_program(dtype):
+    """Branches, bodies and programs that give a number that they hold, and have no other of its dtype."""
+    one, two = (np.array(n).astype(jnp.dtype(dtype))[()] for n in (1, 0))
+    x = jnp.float32(1)
+    check = lambda got, want: np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+    check(weft.jit(lambda x: lax.cond(x > 2, lambda: one, lambda: two))(x), two)
+    check(weft.jit(lambda x: (x, one))(x)[1], one)
+    check(weft.jit(lambda x: lax.scan(lambda c, _: (c + 1, one), x, None, length=3))(x)[1], [one] * 3)
+    check(
+        weft.jit(lambda x: lax.map(lambda i: lax.cond(i > x, lambda: one, lambda: two), jnp.arange(3)))(x),
+        [two, two, one],
+    )
+    check(weft.jit(lambda n: lax.fori_loop(0, n, lambda k, c: one, two))(2), one)
+
+
+def test_parts_of_a_complex_number_that_only_stands_in_a_program():
+    choose = lambda x: lax.cond(x > 0, lambda: lax.imag_p.bind(2j) + x, lambda: x)
+    assert float(weft.jit(choose)(jnp.float32(1))) == 3.0

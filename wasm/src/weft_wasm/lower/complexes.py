@@ -112,8 +112,8 @@ def has_complex(jaxpr: Jaxpr) -> bool:
         return known[dtype]
 
     return (
-        any([seen(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars)])
-        or any([any([seen(v.aval) for v in e.outvars]) for e in jaxpr.eqns])
+        any([seen(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars, *jaxpr.outvars)])
+        or any([any([seen(v.aval) for v in (*e.invars, *e.outvars)]) for e in jaxpr.eqns])  # literals among them
         or any(map(has_complex, inner_jaxprs(jaxpr)))
     )
 
