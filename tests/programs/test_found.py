@@ -15,6 +15,7 @@ from weft.core.interpret import interpret
 from weft.experimental import io_callback
 from weft.experimental import pallas as pl
 from weft.primitives.random_bits import threefry2x32_p
+from weft.primitives.window import select_and_scatter_add_p
 
 
 @pytest.fixture(params=under_test("cpu", "reference", "wasm", "webgpu"), autouse=True)
@@ -746,3 +747,15 @@ def test_numbers_that_only_stand_in_a_program(dtype):
 def test_parts_of_a_complex_number_that_only_stands_in_a_program():
     choose = lambda x: lax.cond(x > 0, lambda: lax.imag_p.bind(2j) + x, lambda: x)
     assert float(weft.jit(choose)(jnp.float32(1))) == 3.0
+
+
+def test_windows_of_booleans_add_whether_any_is_true():
+    x, ones = np.random.default_rng(0).integers(0, 2, (5, 6)).astype(bool), np.ones((5, 3), bool)
+    window = dict(select_prim="ge", window_dimensions=(2, 2), window_strides=(1, 2), padding=((0, 1), (0, 0)))
+    for source in (ones, ones & False):
+        got = weft.jit(lambda s, x: select_and_scatter_add_p.bind(s, x, **window))(source, x)
+        want = interpret(
+            weft.make_jaxpr(lambda s, x: select_and_scatter_add_p.bind(s, x, **window))(source, x), [source, x]
+        )
+        assert got.dtype == bool
+        np.testing.assert_array_equal(np.asarray(got), want[0])

@@ -30,6 +30,7 @@ from weft_wasm.ir.nodes import (
     Program,
     Store,
     Switch,
+    Unary,
     Var,
     f32,
     gt,
@@ -222,6 +223,15 @@ def test_narrow_elements_have_no_gaps(dtype, size):
     assert artifact.constants[: size * item] == data.tobytes()
     first, second, third = run_webgpu(program, data.view(NUMPY[dtype]))
     assert first.tobytes() == second.tobytes() == data.tobytes() and third.tobytes() == data[::-1].tobytes()
+
+
+def test_the_size_of_a_float_is_in_its_bits():
+    """Mesa 22 miscompiles the built-in function below some selects."""
+    x, out = vector("x", "input"), vector("out", "output")
+    (text,) = kernels(
+        Program("p", [x], [out], [], [Kernel("k", [over(10, lambda i: [Store(out, i, Unary("abs", x[i]))])])])
+    )
+    assert "0x7fffffffu" in text and not re.search(r"\babs\(", text)
 
 
 @gpu

@@ -17,7 +17,7 @@ from weft.base import dtypes
 from weft.base.avals import AbstractValue, ShapedArray, shaped
 from weft.core.carries import Carries, Runs
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, TypedScalar, eval_equations, subjaxprs
-from weft.core.memo import inner_jaxprs, memoized, memoized_closed
+from weft.core.memo import memoized, memoized_closed
 from weft.core.primitive import Unsupported, registry
 from weft.higher_order.while_loop import fori_loop
 from weft.core.trace import get_aval, is_array
@@ -33,7 +33,7 @@ from weft.primitives.shape import concatenate, iota, slice_
 from weft.transforms.dce import live
 from weft.transforms.stage import decomposition, stage_closed
 
-from weft_wasm.lower.types import LoweringError, array_type
+from weft_wasm.lower.types import LoweringError, array_type, dtypes_in
 
 Real = Any  # an array of real numbers, as the current trace has it
 
@@ -100,22 +100,9 @@ def is_complex(aval: AbstractValue) -> TypeGuard[ShapedArray]:
     return isinstance(aval, ShapedArray) and dtypes.is_complex(aval.dtype)
 
 
-@memoized
 def has_complex(jaxpr: Jaxpr) -> bool:
-    """Whether a complex array occurs anywhere in a jaxpr."""
-    known: dict[Any, bool] = {}  # dtype -> whether it is complex: programs have few
-
-    def seen(aval: AbstractValue) -> bool:
-        dtype = getattr(aval, "dtype", None)
-        if dtype not in known:
-            known[dtype] = is_complex(aval)
-        return known[dtype]
-
-    return (
-        any([seen(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars, *jaxpr.outvars)])
-        or any([any([seen(v.aval) for v in (*e.invars, *e.outvars)]) for e in jaxpr.eqns])  # literals among them
-        or any(map(has_complex, inner_jaxprs(jaxpr)))
-    )
+    """Whether a complex number occurs anywhere in a jaxpr."""
+    return any(map(dtypes.is_complex, dtypes_in(jaxpr)))
 
 
 def real_program(jaxpr: Jaxpr) -> Jaxpr | ClosedJaxpr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Sequence
 
 from weft.base import dtypes
+from weft.base.config import config, enable_x64
 from weft.base.lazy import LazyNames
 from weft.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 from weft.core.primitive import registry
@@ -28,7 +29,7 @@ from weft_wasm.lower.complexes import real_program
 from weft_wasm.lower.loop_nests import GraphLowering, Module, Place
 from weft_wasm.lower.fuse import Group
 from weft_wasm.lower.graph import Value
-from weft_wasm.lower.types import array_type, memory_dtype
+from weft_wasm.lower.types import array_type, has_wide, memory_dtype
 
 # What few programs need is loaded with them: a primitive is in the registry once its module has been imported.
 _late = LazyNames(globals(), {"kernels": "emit_call"})
@@ -50,6 +51,9 @@ def lower(
     """
     if "pallas_call" in registry:
         _late.find("emit_call")
+    if has_wide(jaxpr) and not config.enable_x64:  # it was traced while numbers of 64 bits were not narrowed
+        with enable_x64(True):
+            return lower(jaxpr, name, donated, features, plain)
     real = real_program(jaxpr)
     g = graph.build(real.jaxpr, real.consts) if isinstance(real, ClosedJaxpr) else graph.build(real)
     module = Module(features, plain)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weft.base import dtypes
 from weft.base.annotations import override
 from weft.base.avals import ShapedArray
-from weft.core.jaxpr import Literal, Var
+from weft.core.jaxpr import Jaxpr, Literal, Var
+from weft.core.memo import inner_jaxprs, memoized
 from weft.base.errors import BackendError
 
 from weft_wasm.ir import nodes
@@ -39,6 +40,7 @@ _NAMES = {
     **{name.replace("f", "float", 1).replace("e", "_e", 1): name for name in FORMATS if name[0] == "f"},
 }
 
+WIDE = tuple(map(dtypes.dtype, ("float64", "int64", "uint64", "complex128")))
 STORED = frozenset((*_NAMES, "complex64", "complex128"))  # complex numbers as pairs
 
 
@@ -64,6 +66,22 @@ class LoweringError(BackendError):
     @override
     def __str__(self) -> str:
         return "".join(self.args)
+
+
+@memoized
+def dtypes_in(jaxpr: Jaxpr) -> frozenset[Any]:
+    """The dtypes of the arrays and numbers in a jaxpr, literals and the jaxprs within among them."""
+    atoms = [*jaxpr.constvars, *jaxpr.invars, *jaxpr.outvars]
+    for eqn in jaxpr.eqns:
+        atoms += eqn.invars
+        atoms += eqn.outvars
+    own = frozenset([v.aval.dtype for v in atoms if isinstance(v.aval, ShapedArray)])
+    return own.union(*map(dtypes_in, inner_jaxprs(jaxpr)))
+
+
+def has_wide(jaxpr: Jaxpr) -> bool:
+    """Whether a jaxpr has numbers of 64 bits, so that what is lowered for it may have them, too."""
+    return any([d in dtypes_in(jaxpr) for d in WIDE])
 
 
 def array_type(v: Var | Literal) -> ShapedArray:

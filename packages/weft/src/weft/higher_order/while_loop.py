@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar
 
 from ..base import dtypes, promotion
-from ..base.avals import SymbolicSize, tangent_aval
+from ..base.avals import ShapedArray, SymbolicSize, tangent_aval
 from ..base.config import config
 from ..symbolic.dims import as_value, max_dim
 from ..core.carries import Carries, PROGRAM, REST, Runs
@@ -68,6 +68,15 @@ def _bind_while(
         cond_nconsts=len(cond_refs) + cond_nconsts,
         body_nconsts=len(body_refs) + body_nconsts,
     )
+
+
+def _while_abstract(
+    *avals: AbstractValue, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, **_: Any
+) -> list[AbstractValue]:
+    if [(type(a), a.shape, a.dtype) for a in cond_jaxpr.out_avals] != [(ShapedArray, (), dtypes.bool_)]:
+        given = ", ".join(a.str_short() for a in cond_jaxpr.out_avals)
+        raise type_error(f"while's condition must give one boolean, got {given or 'nothing'}.")
+    return list(body_jaxpr.out_avals)
 
 
 def _while_reference(
@@ -244,8 +253,8 @@ while_p.carries = Carries(
     extensible=True,
     titles={"cond_jaxpr": "while_loop cond", "body_jaxpr": "while_loop body"},
 )
-while_p.abstract = lambda *avals, body_jaxpr, **_: list(body_jaxpr.out_avals)
-while_p.reference, while_p.jvp, while_p.batch, while_p.partial_eval = (
+while_p.abstract, while_p.reference, while_p.jvp, while_p.batch, while_p.partial_eval = (
+    _while_abstract,
     _while_reference,
     _while_jvp,
     _while_batch,

@@ -20,7 +20,17 @@ from ..base.host import np
 from .elementwise import add, eq, max_, min_, mul, select
 from .gather import GatherDimensionNumbers, ScatterDimensionNumbers, gather
 from .scatter import scatter_add
-from .linear import broadcast_in_dim, broadcast_to_axis, expand_dims, full, moveaxis, reduce_sum, reshape, transpose
+from .linear import (
+    broadcast_in_dim,
+    broadcast_to_axis,
+    convert,
+    expand_dims,
+    full,
+    moveaxis,
+    reduce_sum,
+    reshape,
+    transpose,
+)
 from .reduce import argmax, argmin, reduce_max, reduce_min
 from .rules import check_kind, dtype_of, linear_jvp, same_dtype, shape_of
 from .shape import concatenate, iota, pad, pad_p, slice_
@@ -575,6 +585,8 @@ def _select_scatter_transpose(ct: Value, source: Any, operand: Value, **params: 
 
 
 def _scatter_back(source: Any, operand: Value, select_prim: str, params: Params) -> Value:
+    if dtypes.is_bool(dtype_of(source)):  # whether any is added
+        return convert(_scatter_back(convert(source, dtypes.int32), operand, select_prim, params), dtypes.bool_)
     winner = _is_winner(operand, select_prim, params)
     shape = shape_of(winner)
     rows = broadcast_in_dim(source, shape, tuple(range(len(shape) - 1)))
