@@ -36,3 +36,10 @@ def test_what_index_and_value_share_is_written_once():
 def test_the_text_of_an_expression_is_what_a_debugger_shows():
     e = Buffer("x", "f32", (4,), "input")[Var("i")] + 1.0
     assert repr(e) == show(e) == "(x[i] + 1.0)"
+
+
+def test_the_text_of_what_is_shared_without_end_has_one():
+    e = Buffer("x", "f32", (8,), "input")[Var("i")]
+    for _ in range(100):
+        e = e + e
+    assert "…" in show(e) and len(show(e)) < 200_000 and repr(e) == show(e)

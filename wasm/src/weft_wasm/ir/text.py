@@ -69,11 +69,19 @@ def unknown(x: Never) -> str:
     return repr(x)
 
 
+MOST = 10_000  # nodes of one expression that are written out: written out, what is shared grows without end
+
+
 def show(e: Expr | int, names: dict[Expr, str] | None = None) -> str:
-    """An expression as text; nodes in `names` by their names."""
+    """An expression as text; nodes in `names` by their names, and dots for what is beyond the first `MOST`."""
     known = names or {}
+    left = MOST
 
     def text(e: Expr | int) -> str:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            return "…"
         return known[e] if isinstance(e, Node) and e in known else form(e)
 
     def form(e: Expr | int) -> str:
