@@ -151,6 +151,17 @@ def test_protocols(backend):
         x._host()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bool", "bfloat16", "int4", "complex128"])
+def test_a_deleted_array_has_no_value_even_if_it_was_read(backend, dtype):
+    """Of dtypes that Python's buffers do not have, what was read is kept."""
+    x = put(backend, np.ones((2, 3)).astype(dtypes.dtype(dtype)))
+    assert x._host().shape == (2, 3) and x._host().dtype == dtypes.dtype(dtype)
+    x.delete()
+    for read in (x._host, lambda: np.asarray(x), x.tolist):
+        with pytest.raises(RuntimeError, match="deleted"):
+            read()
+
+
 def test_arrays_from_dlpack(backend):
     raw = np.empty(4096 + 64, np.uint8)
     host = raw[-raw.ctypes.data % 64 :][:4096].view(np.float32).reshape(4, -1)
