@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from wasm_harness import backend, check, values
 from weft import lax
 from weft.core.interpret import interpret
-from weft.core.jaxpr import ClosedJaxpr
+from weft.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from weft.transforms.physical import lower_types
 
 UNARY = [lax.sin, lax.tanh, lax.neg, lax.abs, lax.square, lambda x: lax.exp(lax.neg(lax.abs(x)))]
@@ -194,6 +194,32 @@ def test_donation_where_the_argument_is_read_out_of_order():
     for _ in range(3):
         out, total = f(jnp.arange(5, dtype="float32"))
         assert out.tolist() == [4.0] * 5 and float(total) == 10.0
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: jnp.fft.rfft(x).real,
+        lambda x: jnp.fft.irfft(x + 1j),
+        lambda x: jnp.linalg.inv(x[:, :2]),
+        lambda x: jnp.linalg.qr(x)[1],
+        lambda x: weft.scipy.special.gammaln(x + 1),
+        lambda x: jnp.cumsum(x, 1) ** 3.0,
+        lambda x: weft.random.normal(weft.random.key(0), x.shape, x.dtype) + x,
+        lambda x: jnp.argsort(x, 1).astype("int64") << 33,
+    ],
+)
+def test_programs_of_64_bits_run_where_new_ones_have_32(f):
+    """A program that was traced, or came from, where numbers of 64 bits are kept is compiled with such numbers."""
+    x = np.random.default_rng(0).normal(size=(2, 4))
+    with weft.enable_x64(True):
+        closed = weft.make_jaxpr(f)(x)
+        want = np.asarray(weft.jit(f)(x))
+        x = jnp.asarray(x)
+    assert want.dtype.itemsize >= 8
+    got = np.asarray(weft.jit(lambda x: eval_jaxpr(closed.jaxpr, closed.consts, x)[0])(x))
+    assert got.dtype == want.dtype
+    np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
 
 
 def test_memory_is_given_back(only_own_memory):
