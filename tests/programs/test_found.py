@@ -726,6 +726,12 @@ def test_products_of_floats_as_integers_of_few_bits_stay_in_their_range(name, fa
         np.testing.assert_array_equal(np.asarray(got).astype(int), want)
 
 
+def test_products_of_floats_and_integers_as_integers_of_few_bits_multiply_those():
+    x, y = np.array([[-1.17, 1.79, -1.18]], "float32"), np.array([[2], [3], [6]], "int8")
+    got = weft.jit(lambda x, y: lax.dot_general(x, y, (((1,), (0,)), ((), ())), preferred_element_type="int2"))(x, y)
+    assert np.asarray(got).astype(int).tolist() == [[-1]]  # of the factors as int2: -1 * -2 + 1 * -1 + -1 * -2 is 3
+
+
 @pytest.mark.parametrize(
     "dtype", ["complex64", "int4", "uint2", "float8_e4m3fn", "bfloat16", "float16", "bool", "uint8"]
 )

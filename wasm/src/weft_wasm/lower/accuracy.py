@@ -92,11 +92,10 @@ def _product(b: Builder, eqn: JaxprEqn, ins: list[Value]) -> list[Value] | None:
     else:
         factor, params = factor_dtype(avals[0].dtype, avals[1].dtype, out.dtype, precision), eqn.params
         floats = [a.dtype for a in avals if dtypes.is_float(a.dtype)]
-        if floats and dtypes.is_int(out.dtype) and dtypes.bits(out.dtype) < 8:
-            # their loops store bytes, so what is out of range has to be brought into it before
-            params = dict(params, preferred_element_type=max([dtypes.float32, *floats], key=dtypes.bits))
-        elif factor is None:
+        if factor is None and not (floats and dtypes.is_int(out.dtype) and dtypes.bits(out.dtype) < 8):
             return None
+        if factor is None:  # loops store bytes, so what is out of range has to be brought into it before
+            params = dict(params, preferred_element_type=max([dtypes.float32, *floats], key=dtypes.bits))
     as_factor = lambda x: x if factor is None else convert(x, factor)
     made: ClosedJaxpr = stage_closed(
         lambda *xs: [convert(eqn.primitive.bind(*map(as_factor, xs), **params), out.dtype)], avals
