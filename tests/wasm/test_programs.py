@@ -206,6 +206,7 @@ def test_donation_where_the_argument_is_read_out_of_order():
         lambda x: weft.scipy.special.gammaln(x + 1),
         lambda x: jnp.cumsum(x, 1) ** 3.0,
         lambda x: weft.random.normal(weft.random.key(0), x.shape, x.dtype) + x,
+        lambda x: weft.random.gamma(weft.random.key(0), abs(x) + 1),
         lambda x: jnp.argsort(x, 1).astype("int64") << 33,
     ],
 )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..base import dtypes, limits
 from ..base.avals import shaped, tangent_aval
+from ..base.config import config, enable_x64
 from ..decompositions.incomplete import random_gamma_grad
 from ..higher_order.while_loop import while_loop
 from ..higher_order.prefix import map_
@@ -128,8 +129,9 @@ def _abstract(key: AbstractValue, a: AbstractValue, *, log_space: bool) -> Abstr
 def _on_raw(dtype: KeyDType, raw: Value, a: Value, *, log_space: bool) -> Value:
     """The program on keys, rewritten as every program is."""
     avals = [shaped(shape_of(raw)[:-1], dtype), shaped(shape_of(a), dtype_of(a))]
-    closed = lower_types(stage_closed(lambda keys, a: [_sample(keys, a, log_space=log_space)], avals, "random_gamma"))
-    return inline_call(closed, [raw, a])[0]
+    with enable_x64(config.enable_x64 or dtypes.bits(dtype_of(a)) > 32):  # it may come from where such numbers are kept
+        sample = stage_closed(lambda keys, a: [_sample(keys, a, log_space=log_space)], avals, "random_gamma")
+        return inline_call(lower_types(sample), [raw, a])[0]
 
 
 def _jvp(primals: Sequence[Value], tangents: Sequence[Value], *, log_space: bool) -> tuple[Any, Any]:
