@@ -222,6 +222,7 @@ test("the keyboard alone: write, run, read figures, move widgets", async ({ play
   // Back to Run, by the keyboard alone.
   for (let presses = 0; presses < 40 && (await focused(page))?.name !== "run"; presses++)
     await page.keyboard.press("Shift+Tab");
+  expect((await focused(page))?.name).toBe("run");
   await plot.evaluate((each) => each.classList.add("of-the-first-run")); // "Running" may pass unseen
   await page.keyboard.press("Enter");
   await expect(page.locator(".of-the-first-run")).toHaveCount(0);
