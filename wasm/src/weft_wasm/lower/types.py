@@ -40,7 +40,7 @@ _NAMES = {
     **{name.replace("f", "float", 1).replace("e", "_e", 1): name for name in FORMATS if name[0] == "f"},
 }
 
-WIDE = tuple(map(dtypes.dtype, ("float64", "int64", "uint64", "complex128")))
+WIDE = frozenset(map(dtypes.dtype, ("float64", "int64", "uint64", "complex128")))
 STORED = frozenset((*_NAMES, "complex64", "complex128"))  # complex numbers as pairs
 
 
@@ -81,7 +81,7 @@ def dtypes_in(jaxpr: Jaxpr) -> frozenset[Any]:
 
 def has_wide(jaxpr: Jaxpr) -> bool:
     """Whether a jaxpr has numbers of 64 bits, so that what is lowered for it may have them, too."""
-    return any([d in dtypes_in(jaxpr) for d in WIDE])
+    return not dtypes_in(jaxpr).isdisjoint(WIDE)
 
 
 def array_type(v: Var | Literal) -> ShapedArray:
